@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use nenrin_archive::{Edge, Span, changes::ChangeKind, parse_date};
+use nenrin_archive::{Edge, GivenLogin, Span, changes::ChangeKind, parse_date};
 use nenrin_lab::experiment::{BudgetArgs, CrawlArgs, OrderArgs, RevisitArgs, StructureArgs};
 use nenrin_revisit::PolicySpec;
 use nenrin_state::{Bytes, Removal, ScheduleBy, Thinning};
@@ -317,6 +317,8 @@ pub(crate) struct SiteAddArgs {
     pub name: Option<String>,
     #[command(flatten)]
     pub conditions: ConditionArgs,
+    #[command(flatten)]
+    pub login: LoginArgs,
 }
 
 #[derive(Debug, Args)]
@@ -326,6 +328,30 @@ pub(crate) struct SiteSetArgs {
     pub site: String,
     #[command(flatten)]
     pub conditions: ConditionArgs,
+    #[command(flatten)]
+    pub login: LoginArgs,
+}
+
+/// The log-in of a site: files, so that no secret is part of a command.
+#[derive(Debug, Default, Args)]
+pub(crate) struct LoginArgs {
+    /// Visit the site with the cookies of this cookies.txt; `none` forgets them.
+    #[arg(long, value_name = "FILE")]
+    pub cookies: Option<String>,
+    /// Send the headers of this file to the servers of the top pages only, one in a line;
+    /// `Basic: USER:PASSWORD` is HTTP Basic. `none` forgets them.
+    #[arg(long, value_name = "FILE")]
+    pub secret_headers: Option<String>,
+    /// Where visitors are led who are not logged in; `none` for no such page.
+    #[arg(long, value_name = "URL")]
+    pub login_page: Option<String>,
+}
+
+impl LoginArgs {
+    pub(crate) fn given(&self) -> GivenLogin<'_> {
+        let (cookies, headers) = (self.cookies.as_deref(), self.secret_headers.as_deref());
+        GivenLogin { cookies, headers, page: self.login_page.as_deref() }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
-use nenrin_archive::{Quotas, Span};
+use nenrin_archive::{LoginKey, Quotas, Span};
 use nenrin_crawl::CrawlOptions;
 use nenrin_fetch::{FetchOptions, certificates_in, system_certificates};
 use nenrin_frontier::Politeness;
@@ -453,6 +453,12 @@ const HIDDEN: &str = "(set)";
 
 /// Every setting, and the reason for its default; those without a table first, as a file needs them.
 const REASONS: &str = include_str!("../docs/settings.txt");
+
+/// Where the key of the log-ins comes from.
+pub(crate) fn login_key() -> LoginKey {
+    let variable = |name| std::env::var(name).ok();
+    LoginKey::given(variable("NENRIN_LOGIN_KEY"), variable("NENRIN_LOGIN_KEY_FILE"))
+}
 
 #[cfg(test)]
 mod tests {

@@ -29,8 +29,8 @@ use std::{
 };
 
 use nenrin_archive::{
-    Archive, DiskGuard, Figures, QuotaGuard, Quotas, ReadingThreads, RenderWork, StoreJob,
-    StoreWork, folder_bytes,
+    Archive, DiskGuard, Figures, Logins, NewCookies, QuotaGuard, Quotas, ReadingThreads,
+    RenderWork, StoreJob, StoreWork, folder_bytes,
 };
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RenderOrder, RoundReport, Ticket,
@@ -120,6 +120,7 @@ enum Meaning {
 struct Content {
     exchange: Option<Arc<Exchange>>,
     share: Option<Share>,
+    cookies: Option<Box<NewCookies>>,
 }
 
 /// The driver, ready to run.
@@ -142,6 +143,7 @@ pub(crate) struct Driver {
     /// Started with the first page that is rendered.
     renderings: Option<RenderWork>,
     render_options: RenderOptions,
+    logins: Logins,
     /// Memory of visits that are being stored.
     shares: BTreeMap<Ticket, Share>,
     /// Set when a stop was asked for, and when requests under way are abandoned.
@@ -231,6 +233,7 @@ impl Driver {
             workers,
             renderings: None,
             render_options: RenderOptions::default(),
+            logins: Logins::open(archive.folder(), &crate::config::login_key()),
             shares: BTreeMap::new(),
             is_stopping,
             is_given_up,
@@ -326,6 +329,7 @@ impl Driver {
             self.last_ms = now_ms;
             let commands = self.machine.step(now_ms, event);
             let mut stopped = false;
+            let settled = self.logins.settle(content.cookies.take(), &commands, &*self.state);
             for command in commands {
                 match command {
                     Command::Stopped => stopped = true,
@@ -337,6 +341,13 @@ impl Driver {
                     }
                     command => self.carry_out(command, &mut content, &mut notice),
                 }
+            }
+            match settled {
+                Ok(None) => {}
+                // A round that is waited for cannot be finished without its log-in.
+                Ok(Some(ended)) if only.is_some() => return self.fail(ended),
+                Ok(Some(_)) => drop(self.sender.send(Happening::SitesChanged)),
+                Err(error) => return self.fail(error),
             }
             if matches!(&until, Until::RoundsFinished(sites) if sites.is_empty()) {
                 return self.end(Ended::Finished);
@@ -372,12 +383,12 @@ impl Driver {
                 };
             }
             Happening::Reload(reload) => self.reload(*reload),
-            Happening::Fetched { ticket, fetched, exchange, share } => {
+            Happening::Fetched { ticket, fetched, exchange, share, cookies } => {
                 self.forget_under_way(ticket);
                 self.count(|figures| figures.answered(fetched.elapsed_ms));
                 return Meaning::Event(
                     Event::Fetched { ticket, fetched },
-                    Content { exchange, share },
+                    Content { exchange, share, cookies },
                 );
             }
             Happening::StoreFailed(error) => return Meaning::Failed(error.into()),
@@ -435,7 +446,7 @@ impl Driver {
             Command::Trapped { server, trap, url } => {
                 tracing::warn!(%server, reason = trap.text(), %url, "links are not followed");
             }
-            Command::RoundFinished(_) | Command::Stopped => {}
+            Command::RoundFinished(_) | Command::LoggedOut { .. } | Command::Stopped => {}
         }
     }
 
@@ -446,6 +457,7 @@ impl Driver {
     /// Checks the free disk space and the quotas, and updates the numbers.
     fn look_around(&mut self) {
         let free_bytes = self.guard.look();
+        self.logins.save();
         let min_free_bytes = self.guard.min_free_bytes;
         self.memory
             .set_room(free_bytes.map_or(u64::MAX, |free| free.saturating_sub(min_free_bytes)));
@@ -518,7 +530,7 @@ impl Driver {
         self.fetching.spawn(tasks::fetch(
             order,
             self.fetcher.clone(),
-            (self.store.clone(), self.reading.clone()),
+            (self.store.clone(), self.reading.clone(), self.logins.clone()),
             self.under_way.clone(),
             self.sender.clone(),
         ));
@@ -558,6 +570,7 @@ impl Driver {
     /// Lets the workers finish what they were given.
     fn finish_workers(self) -> anyhow::Result<()> {
         drop(self.fetching);
+        self.logins.save();
         drop(self.state_jobs);
         drop(self.store_jobs);
         let joined: Vec<_> = tokio::task::block_in_place(|| {

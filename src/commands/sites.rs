@@ -12,7 +12,7 @@ use super::{Context, removal, structure};
 use crate::{
     cli::{ConditionArgs, SiteCommand},
     clock,
-    config::Config,
+    config::{Config, login_key},
     exit::{Exit, usage},
     table::{print_json, print_table, say},
 };
@@ -26,7 +26,8 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
             let mut conditions = default_conditions(tops, &context.config);
             apply(&mut conditions, &args.conditions)?;
             let name = name_for(&**archive.state(), args.name, &conditions)?;
-            let site = archive.state().add_site(&name, &conditions, clock::now_s())?;
+            let mut site = archive.state().add_site(&name, &conditions, clock::now_s())?;
+            archive.set_login(&login_key(), &mut site, &args.login.given(), clock::now_s())?;
             let exit = show(context, &**archive.state(), &site)?;
             if !context.json {
                 say(
@@ -50,6 +51,7 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
             let archive = context.open_to_change()?;
             let mut site = find(&**archive.state(), &args.site)?;
             apply(&mut site.conditions, &args.conditions)?;
+            archive.set_login(&login_key(), &mut site, &args.login.given(), clock::now_s())?;
             archive.state().set_site(site.id, &site.conditions, clock::now_s())?;
             show(context, &**archive.state(), &site)
         }
@@ -269,6 +271,7 @@ fn show_schedule(context: &Context, archive: &Archive, site: &Site) -> anyhow::R
     if context.json {
         let mut json = site_json(site);
         json["schedule"] = json!(outlook);
+        json["login"] = archive.login_json(site)?;
         json["worth"] =
             worth_of(&**archive.state(), site.id)?.as_ref().map(WorthOfSite::as_json).into();
         json["learnt"] =
@@ -277,6 +280,7 @@ fn show_schedule(context: &Context, archive: &Archive, site: &Site) -> anyhow::R
         return Ok(Exit::Done);
     }
     show(context, &**archive.state(), site)?;
+    archive.login_lines(site)?.into_iter().try_for_each(say)?;
     let worth = worth_of(&**archive.state(), site.id)?;
     worth.iter().flat_map(WorthOfSite::lines).try_for_each(say)?;
     outlook.iter().flat_map(Outlook::lines).try_for_each(say)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nenrin_archive::Quotas;
+use nenrin_archive::{NewCookies, Quotas};
 use nenrin_crawl::{CrawlOptions, Event, Fetched, Ticket};
 use nenrin_fetch::{Exchange, Fetcher, Share};
 use nenrin_state::StateError;
@@ -19,6 +19,7 @@ pub(super) enum Happening {
         fetched: Box<Fetched>,
         exchange: Option<Arc<Exchange>>,
         share: Option<Share>,
+        cookies: Option<Box<NewCookies>>,
     },
     StoreFailed(StoreError),
     StateFailed(StateError),

@@ -3,7 +3,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, PoisonError};
 
-use nenrin_archive::{ReadingThreads, links_of_stored, read_fetched, retried};
+use nenrin_archive::{Logins, ReadingThreads, links_of_stored, read_fetched, retried};
 use nenrin_crawl::{
     Appetite, Event, FetchOrder, Fetched, Load, PlanWork, Purpose, Trouble, answer_load,
 };
@@ -21,41 +21,50 @@ const READ_AT_ONCE_BYTES: u64 = 64 << 10;
 
 /// Makes one request and reads its answer.
 pub(super) async fn fetch(
-    order: FetchOrder,
+    mut order: FetchOrder,
     fetcher: Fetcher,
-    reading: (Arc<Store>, ReadingThreads),
+    (store, threads, logins): (Arc<Store>, ReadingThreads, Logins),
     under_way: Requests,
     sender: UnboundedSender<Happening>,
 ) {
+    let ticket = order.ticket;
+    let login = logins.attach(&mut order, clock::now_s());
     let own = order.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
     let request = FetchRequest {
         validators: order.validators.clone(),
         addresses: order.addresses,
         limit: order.limit(),
         timeout: order.timeout(),
-        headers: own.collect(),
+        headers: own.chain(login.iter().flatten().cloned()).collect(),
         road: order.road.clone(),
         ..FetchRequest::new(order.url.clone())
     };
     let began_ms = clock::now_ms();
-    let result = fetcher.fetch(&request).await;
-    let ticket = order.ticket;
+    let mut result = match &login {
+        Ok(_) => Ok(fetcher.fetch(&request).await),
+        Err(trouble) => Err(trouble.clone()),
+    };
+    let mut cookies = None;
+    if let Ok(Ok(exchange)) = &mut result {
+        cookies = logins.strip(&order, exchange, clock::now_s());
+    }
     let requests = || under_way.lock().unwrap_or_else(PoisonError::into_inner);
     requests().entry(ticket).and_modify(|request| request.phase = "reading");
     let (fetched, exchange, share) = match result {
-        Ok(exchange) => read(order, exchange, &fetcher, reading).await,
+        Ok(Ok(exchange)) => read(order, exchange, &fetcher, (store, threads)).await,
         // As when the store finds the disk full.
-        Err(FetchFailure::Unkept { is_disk_full: true, .. }) => {
+        Ok(Err(FetchFailure::Unkept { is_disk_full: true, .. })) => {
             let path = "a file for a body".into();
             let _ = sender.send(Happening::StoreFailed(StoreError::NoRoom { path }));
             return;
         }
         // It says nothing of the server, and the driver is about to end.
-        Err(_) if !fetcher.may_ask() => return,
-        Err(failure) => failed(clock::now_ms() - began_ms, Trouble::of(&failure)),
+        Ok(Err(_)) if !fetcher.may_ask() => return,
+        Ok(Err(failure)) => failed(clock::now_ms() - began_ms, Trouble::of(&failure)),
+        Err(trouble) => failed(0, trouble),
     };
     let fetched = Box::new(fetched);
-    let _ = sender.send(Happening::Fetched { ticket, fetched, exchange, share });
+    let _ = sender.send(Happening::Fetched { ticket, fetched, exchange, share, cookies });
 }
 
 /// Reads the links of a stored version: it came from elsewhere, without its links.

@@ -70,7 +70,7 @@ fn collected(nenrin: &Nenrin) -> Vec<String> {
     let visits = nenrin.last_visits();
     let mut paths: Vec<String> = visits
         .iter()
-        .filter(|(_, visit)| visit["status"] == 200)
+        .filter(|(url, visit)| visit["status"] == 200 && !url.contains(".rendered.invalid/"))
         .filter_map(|(url, _)| {
             let path = url.splitn(4, '/').nth(3)?;
             Some(format!("/{}", path.split('?').next()?))
@@ -128,6 +128,8 @@ fn what_a_script_asks_for_is_collected_politely_and_rendered_no_more_than_needed
         assert!(body.contains("First of edition 1"), "{body}");
     }
 
+    shown_is_kept(&nenrin, &site.url("/"));
+
     // Only the data change: a new version of them, and nothing is rendered.
     edition.store(2, Ordering::SeqCst);
     assert_eq!(collect(&nenrin, &site, "auto"), 0);
@@ -144,4 +146,36 @@ fn without_a_browser_pages_are_collected_all_the_same() {
     let args = ["collect", &site.url("/"), "--allow-private", "--render", "always"];
     nenrin.run(&args).expect_said(0, &["no Chromium was found"]);
     assert_eq!(collected(&nenrin), ["/", "/app.js"]);
+}
+
+/// What the page showed is stored as records of its own, found by its words, exported and imported.
+fn shown_is_kept(nenrin: &Nenrin, top: &str) {
+    let kept =
+        |nenrin: &Nenrin, kind: &str| nenrin.cat(&format!("http://{kind}.rendered.invalid/{top}"));
+    let text = String::from_utf8(kept(nenrin, "text")).unwrap();
+    assert!(text.contains("First of edition 1") && text.contains("Second"), "{text}");
+    assert!(!text.contains("Loading"), "only the last pass is kept: {text}");
+    let view = kept(nenrin, "view");
+    assert!(view.starts_with(b"\x89PNG"), "{:?}", &view[..8.min(view.len())]);
+
+    let found = nenrin.run(&["--json", "search", "\"First of edition\""]).expect(0);
+    assert!(found.text().contains(&format!("\"{top}\"")), "{}", found.text());
+
+    let warc = nenrin.archive().with_file_name("rendered.warc");
+    nenrin.run(&["export", "warc", "-o", warc.to_str().unwrap()]).expect(0);
+    let bytes = std::fs::read(&warc).unwrap();
+    let exported = String::from_utf8_lossy(&bytes);
+    for line in [
+        format!("WARC-Target-URI: urn:text:{top}\r\n"),
+        format!("WARC-Target-URI: urn:view:{top}\r\n"),
+        "WARC-Type: resource\r\n".to_owned(),
+    ] {
+        assert!(exported.contains(&line), "{line}");
+    }
+    assert!(!exported.contains("rendered.invalid"));
+    let other = Nenrin::new();
+    other.run(&["import", "warc", warc.to_str().unwrap()]).expect(0);
+    assert_eq!(kept(&other, "view"), view);
+    assert_eq!(kept(&other, "text"), text.as_bytes());
+    nenrin.assert_sound();
 }

@@ -181,13 +181,13 @@ impl Archive {
     pub(crate) fn over(
         folder: &Path,
         state: Arc<dyn State>,
-        store: Store,
+        store: Arc<Store>,
         epoch: Option<Epoch>,
     ) -> Self {
         Self {
             folder: folder.to_owned(),
             state,
-            store: Arc::new(store),
+            store,
             has_unrecorded_requests: Arc::new(AtomicBool::new(true)),
             lock: None,
             epoch,

@@ -81,6 +81,7 @@ impl Figures {
             Purpose::Robots => "robots",
             Purpose::Probe => "probe",
             Purpose::Sitemap => "sitemap",
+            Purpose::LoginPage => "login-page",
         };
         *self.requests.entry(name).or_default() += 1;
     }

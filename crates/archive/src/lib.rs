@@ -21,6 +21,7 @@
 //! - [`outlook`], [`site_structure`] and [`Reasons`]: what to expect of a site, and why a page is due;
 //! - [`preview`]: a first look at a site before it is registered;
 //! - `visiting`: reading and storing what a fetcher brought;
+//! - [`Logins`]: the secrets of sites behind a log-in, sealed on disk;
 //! - [`RenderWork`]: pages in a browser that gets everything from the archive;
 //! - `spans`: durations, sizes and dates as people write them.
 //!
@@ -39,6 +40,7 @@ mod head;
 mod history;
 mod ingest;
 mod lock;
+mod logins;
 mod migrate;
 mod mirror;
 pub mod noticing;
@@ -68,6 +70,7 @@ pub use figures::{Figures, Labels, Metric, MetricKind};
 pub use head::field as head_field;
 pub use history::{HistoryImportOptions, ImportedHistory};
 pub use ingest::{Capture, Ingest};
+pub use logins::{GivenLogin, LoggedOut, LoginKey, Logins, NewCookies, logged_out_of, redact};
 pub use migrate::Migrated;
 pub use mirror::{
     ExportedMirror, ImportedMirror, MirrorImportOptions, MirrorPath, mime_by_name, path_of, urls,
@@ -85,11 +88,11 @@ pub use tables::WrittenTables;
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
     ArchiveSizes, ChosenRound, Collected, DueReason, FoundPage, Learnt, Outlook, PAGE_HEADER,
-    PageDue, PageQuery, PageResult, PageSearch, PageSort, ROUND_HEADER, Reasons, SiteStructure,
-    SkippedPages, VISIT_HEADER, WorthOfSite, families_table, joined_days, joined_rounds,
-    joined_sites, learnt_of, outlook, round_cells, round_json, rounds_table, shown_worth,
-    site_json, site_lines, site_structure, sites_table, structure_line, tops_table, version_json,
-    versions_table, visit_cells, visit_json, worth_of,
+    PageDue, PageQuery, PageRenderings, PageResult, PageSearch, PageSort, ROUND_HEADER, Reasons,
+    SiteStructure, SkippedPages, VISIT_HEADER, WorthOfSite, families_table, joined_days,
+    joined_rounds, joined_sites, learnt_of, outlook, renderings_of, round_cells, round_json,
+    rounds_table, shown_worth, site_json, site_lines, site_structure, sites_table, structure_line,
+    tops_table, version_json, versions_table, visit_cells, visit_json, worth_of,
 };
 pub use visiting::{ReadingThreads, links_of_stored, put_exchange, read_fetched};
 pub use warc::{

@@ -1,19 +1,22 @@
 //! Renders stored pages: a browser gets everything from the archive, and what it missed is reported.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nenrin_crawl::{Event, RenderOrder, Rendered};
+use nenrin_crawl::{Event, RenderOrder, Rendered, Ticket};
 use nenrin_extract::{content_kind, decode_content, visible_text};
 use nenrin_fetch::header_fields;
-use nenrin_render::{Answer, Answers, Asked, RenderError, RenderOptions, Renderer, Rendering};
+use nenrin_render::{
+    Answer, Answers, Asked, Ended, RenderError, RenderOptions, Renderer, Rendering,
+};
 use nenrin_state::State;
 use nenrin_store::{Store, Version};
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, RenderedRecord};
 use tokio::sync::mpsc;
 
-use crate::visiting::read_small;
+use crate::{Archive, Capture, Result, visiting::read_small};
 
 /// A browser that has nothing to do ends after this long.
 const IDLE: Duration = Duration::from_secs(30);
@@ -23,6 +26,9 @@ const BODY_MAX_BYTES: u64 = 32 << 20;
 
 /// The most of a page whose text is compared.
 const TEXT_MAX_BYTES: usize = 4 << 20;
+
+/// The most that is held of renderings that may have another pass.
+const HELD_BYTES: usize = 64 << 20;
 
 /// More new words than this are text that the plain page does not have.
 const NEW_WORDS: usize = 20;
@@ -60,6 +66,7 @@ async fn serve(
     tell: impl Fn(Event),
 ) {
     let mut renderer: Option<Renderer> = None;
+    let mut held = Held::default();
     loop {
         let order = match tokio::time::timeout(IDLE, orders.recv()).await {
             Ok(Some(order)) => order,
@@ -72,8 +79,18 @@ async fn serve(
             }
         };
         let ticket = order.ticket;
+        if let Some(of) = order.keeps {
+            let (archive, records) = (archive.clone(), held.take(of));
+            let kept = tokio::task::spawn_blocking(move || archive.keep(&order, records)).await;
+            if let Ok(Err(error)) = kept {
+                tracing::warn!("what a rendering brought was not stored: {error}");
+            }
+            let rendered = Box::new(Rendered { is_kept: true, ..Rendered::default() });
+            tell(Event::Rendered { ticket, rendered });
+            continue;
+        }
         let rendered = match begin(&mut renderer, &options) {
-            Ok(renderer) => render(renderer, &archive, order).await,
+            Ok(renderer) => render(renderer, &archive, order, &mut held).await,
             Err(error) => {
                 tracing::warn!("pages are not rendered: {error}");
                 Rendered { has_no_browser: true, ..Rendered::default() }
@@ -96,9 +113,14 @@ fn begin<'r>(
     renderer.as_mut().ok_or(RenderError::NoBrowser)
 }
 
-async fn render(renderer: &mut Renderer, archive: &Arc<Archived>, order: RenderOrder) -> Rendered {
+async fn render(
+    renderer: &mut Renderer,
+    archive: &Arc<Archived>,
+    order: RenderOrder,
+    held: &mut Held,
+) -> Rendered {
     let answers: Arc<dyn Answers> = archive.clone();
-    let rendering = match renderer.render(&order.url, order.at_s * 1000, answers).await {
+    let mut rendering = match renderer.render(&order.url, order.at_s * 1000, answers).await {
         Ok(rendering) => rendering,
         Err(error) => {
             tracing::warn!(url = %order.url, "not rendered: {error}");
@@ -112,9 +134,47 @@ async fn render(renderer: &mut Renderer, archive: &Arc<Archived>, order: RenderO
         elapsed_ms = rendering.elapsed_ms,
         "rendered"
     );
+    held.hold(order.ticket, &mut rendering);
     let archive = archive.clone();
     let read = tokio::task::spawn_blocking(move || read(&archive, &order, rendering));
     read.await.unwrap_or_default()
+}
+
+/// What renderings brought, until it is known which pass was the last.
+#[derive(Default)]
+struct Held(VecDeque<(Ticket, Records)>);
+
+/// What is stored of a rendering.
+#[derive(Debug, Default)]
+struct Records {
+    text: String,
+    view: Option<Vec<u8>>,
+}
+
+impl Records {
+    fn bytes(&self) -> usize {
+        self.text.len() + self.view.as_ref().map_or(0, Vec::len)
+    }
+}
+
+impl Held {
+    fn hold(&mut self, ticket: Ticket, rendering: &mut Rendering) {
+        if matches!(rendering.ended, Ended::Crashed | Ended::Hung) {
+            return;
+        }
+        let text = format!("{}\n\n{}\n", rendering.title.trim(), rendering.text.trim());
+        self.0.push_back((ticket, Records { text, view: rendering.view.take() }));
+        // The machine asks for it at once; only those before a long queue may have to go.
+        while self.0.len() > 1 && self.0.iter().map(|(_, r)| r.bytes()).sum::<usize>() > HELD_BYTES
+        {
+            self.0.pop_front();
+        }
+    }
+
+    fn take(&mut self, ticket: Ticket) -> Option<Records> {
+        let at = self.0.iter().position(|(held, _)| *held == ticket)?;
+        self.0.remove(at).map(|(_, records)| records)
+    }
 }
 
 /// What the crawl learns of a rendering.
@@ -129,6 +189,7 @@ fn read(archive: &Archived, order: &RenderOrder, rendering: Rendering) -> Render
         missing,
         links: elsewhere.map(|url| (url, false)).chain(links).collect(),
         adds_text: adds_text(&plain, &rendering.text),
+        is_kept: false,
         elapsed_ms: i64::try_from(rendering.elapsed_ms).unwrap_or(i64::MAX),
     }
 }
@@ -158,6 +219,27 @@ fn adds_text(plain: &str, rendered: &str) -> bool {
 struct Archived {
     store: Arc<Store>,
     state: Arc<dyn State>,
+}
+
+impl Archived {
+    /// Stores what a rendering brought as pages of their own, as of the visit of the page.
+    fn keep(&self, order: &RenderOrder, records: Option<Records>) -> Result<()> {
+        let Some(records) = records else { return Ok(()) };
+        let archive = Archive::over(Path::new(""), self.state.clone(), self.store.clone(), None);
+        let mut ingest = archive.ingest(order.site)?.without_times();
+        let text = (RenderedRecord::Text, "text/plain; charset=utf-8", records.text.into_bytes());
+        let view = records.view.map(|view| (RenderedRecord::View, "image/png", view));
+        for (kind, mime, body) in [Some(text), view].into_iter().flatten() {
+            let Some(url) = kind.of(&order.url) else { continue };
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\nContent-Length: {length}\r\n\r\n"
+            );
+            let capture = Capture::new(&url, order.at_s, 200, head.as_bytes(), &body);
+            ingest.take(&Capture { protocol: "file", ..capture })?;
+        }
+        ingest.commit()
+    }
 }
 
 impl Answers for Archived {

@@ -8,7 +8,7 @@
 use nenrin_state::{KeptVersion, PageId, PruneRow, PruneRule, Removal, Site, SiteId};
 use nenrin_store::VersionId;
 
-use crate::{Archive, Result};
+use crate::{Archive, Result, logins};
 
 /// Pages whose versions are looked at, or forgotten, at once.
 const PORTION: usize = 1_000;
@@ -96,6 +96,7 @@ impl Archive {
         if removal != Removal::Delete {
             return Ok(0);
         }
+        logins::forget(self.folder(), site);
         self.delete_denied(site)
     }
 

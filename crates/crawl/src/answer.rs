@@ -5,7 +5,7 @@ use std::time::Duration;
 use nenrin_extract::{Comparison, Fingerprint, MAX_SITEMAP_BYTES};
 use nenrin_fetch::{AddressPolicy, BodyLimit, Road};
 use nenrin_lang::{Reason, Undecoded};
-use nenrin_state::{ContentMark, Outcome, PageRecord, SiteHeader, Validators, VersionId};
+use nenrin_state::{ContentMark, Outcome, PageRecord, SiteHeader, SiteId, Validators, VersionId};
 use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,8 @@ pub enum Purpose {
     Probe,
     /// A sitemap at its usual path.
     Sitemap,
+    /// What a site's log-in page looks like to a visitor who is not logged in.
+    LoginPage,
 }
 
 /// One request to make.
@@ -65,6 +67,10 @@ pub struct FetchOrder {
     pub ignored: Vec<(String, u32)>,
     /// How the request leaves this machine.
     pub road: Road,
+    /// The site whose log-in it is made with, if it has one.
+    pub site: Option<SiteId>,
+    /// Whether it is made with a log-in; set where log-ins are known.
+    pub with_login: bool,
     /// Whether strings in scripts that only look like URLs count as links.
     pub likely_urls: bool,
 }
@@ -91,6 +97,8 @@ impl FetchOrder {
             headers: Vec::new(),
             ignored: Vec::new(),
             road: Road::default(),
+            site: None,
+            with_login: false,
             likely_urls: false,
         }
     }
@@ -124,7 +132,7 @@ impl FetchOrder {
         match self.purpose {
             Purpose::Page => None,
             Purpose::Robots => Some(BodyLimit::Front(ROBOTS_RECEIVED_BYTES)),
-            Purpose::Probe => Some(BodyLimit::Whole(PROBE_MAX_BYTES)),
+            Purpose::Probe | Purpose::LoginPage => Some(BodyLimit::Whole(PROBE_MAX_BYTES)),
             Purpose::Sitemap => Some(BodyLimit::Whole(MAX_SITEMAP_BYTES as u64)),
         }
     }
@@ -134,7 +142,7 @@ impl FetchOrder {
     pub fn timeout(&self) -> Option<Duration> {
         match self.purpose {
             Purpose::Page | Purpose::Sitemap => None,
-            Purpose::Robots | Purpose::Probe => Some(ASIDE_TIMEOUT),
+            Purpose::Robots | Purpose::Probe | Purpose::LoginPage => Some(ASIDE_TIMEOUT),
         }
     }
 
@@ -167,6 +175,8 @@ pub struct Fetched {
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
+    /// Whether it was asked for with a log-in.
+    pub with_login: bool,
     /// The headers to send back next time.
     pub validators: Validators,
     /// The Last-Modified header as a time.

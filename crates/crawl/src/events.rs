@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use nenrin_lang::Reason;
 use nenrin_state::{
     Change, Committed, Division, DueLoad, DuePage, DueQuery, FoundPage, Nth, PageId, PageLinks,
     PageRecord, PullForward, Received, Round, RoundCounts, RoundId, ServerId, ServerRecord, Site,
@@ -211,6 +212,15 @@ pub enum Command {
     WakeAt(i64),
     /// A round has been finished and committed.
     RoundFinished(RoundReport),
+    /// A site's log-in has ended: nothing is asked for with it any more, and the site pauses.
+    LoggedOut {
+        /// The site.
+        site: SiteId,
+        /// The page whose answer showed it.
+        url: CanonicalUrl,
+        /// How.
+        reason: Reason,
+    },
     /// A link was not followed, or not as it is written; the first of its kind on its server. It is
     /// meant for the log.
     Trapped {
@@ -303,6 +313,11 @@ pub struct RenderOrder {
     pub version: VersionId,
     /// When it was asked for: the page's scripts see this time.
     pub at_s: i64,
+    /// The site.
+    pub site: SiteId,
+    /// Not to render it, but to keep what the rendering with this ticket brought. It is answered with
+    /// [`Rendered::is_kept`].
+    pub keeps: Option<Ticket>,
 }
 
 /// One version to store.

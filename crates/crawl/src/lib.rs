@@ -31,6 +31,7 @@ mod events;
 mod gone;
 mod hops;
 mod learning;
+mod logged_out;
 mod machine;
 mod near;
 mod new_pages;
@@ -59,6 +60,7 @@ pub use answer::{
 pub use answering::{Batch, answer_load, commit_batch, drop_taken_mail, take_mail};
 pub use events::{Command, Event, Load, RenderOrder, RoundReport, StoreOrder};
 pub use learning::ServerLearning;
+pub use logged_out::{LoginLook, logged_out, logs_out};
 pub use machine::Crawl;
 pub use near::{NearQuery, load_near};
 pub use new_pages::OrderStats;
@@ -68,7 +70,7 @@ pub use probe::{Look, Probe};
 pub use reading::{
     Appetite, COMPARED_MAX_BYTES, PreviousBody, content_mark, mime, read_exchange, stored_links,
 };
-pub use renderings::{Family, Rendered};
+pub use renderings::{Families, Family, Rendered, TRIALS};
 pub use signals::{Signals, Source, Trust};
 pub use teaching::{MissingPages, PastVisit, Taught, Teacher, learn_pass};
 pub use traps::{Trap, TrapCount, Traps};

@@ -107,6 +107,7 @@ pub fn read_exchange(
     let location = exchange.header("location").and_then(|value| order.url.join(&value).ok());
     let mut answer = Answer {
         status: exchange.status,
+        with_login: order.with_login,
         validators: Validators {
             etag: text("etag").filter(|tag| tag.len() <= 256),
             last_modified: text("last-modified").filter(|date| date.len() <= 64),

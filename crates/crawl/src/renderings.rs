@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use nenrin_state::{DuePage, RenderWhen, ServerId, VersionId};
+use nenrin_state::{Discovered, DuePage, RenderWhen, VersionId};
 use nenrin_structure::family_of;
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 const PASSES_MAX: u32 = 6;
 
 /// A family of pages gets so many trials before it counts as one that needs no browser.
-const TRIALS: u32 = 2;
+pub const TRIALS: u32 = 2;
 
 /// Families of a server that are remembered; pages of others are not rendered by `auto`.
 const FAMILIES_MAX: usize = 200;
@@ -35,9 +35,14 @@ pub(crate) struct RenderCase {
     pub(crate) scripts: u64,
     /// From 1.
     pub(crate) pass: u32,
+    /// What the last pass found.
+    pub(crate) found: Vec<Discovered>,
 }
 
-/// What is known of the families of a server.
+/// The families of a server by name.
+pub type Families = BTreeMap<String, Family>;
+
+/// What is known of a family of pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Family {
@@ -62,14 +67,26 @@ pub struct Rendered {
     pub adds_text: bool,
     /// How long it took.
     pub elapsed_ms: i64,
+    /// Nothing was rendered: what an earlier rendering brought is stored now.
+    pub is_kept: bool,
 }
 
-/// The pages that are rendered, by family, and those that wait.
+/// What follows after a pass.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Another pass at once: what was missing has come meanwhile.
+    Pass(RenderCase),
+    /// Another pass when its parts are there; this is what was found meanwhile.
+    Waits(RenderCase),
+    /// It was the last.
+    Done(RenderCase),
+}
+
+/// The pages that are rendered, and those that wait.
 #[derive(Debug, Default)]
 pub(crate) struct Renderings {
     /// No browser was found.
     is_off: bool,
-    families: BTreeMap<ServerId, BTreeMap<String, Family>>,
     waiting: VecDeque<(RenderCase, BTreeSet<CanonicalUrl>)>,
     /// Pages visited while others are being rendered: what was missing may have come meanwhile.
     recent: VecDeque<CanonicalUrl>,
@@ -77,13 +94,18 @@ pub(crate) struct Renderings {
 
 impl Renderings {
     /// Whether a page that changed is rendered.
-    pub(crate) fn wants(&self, when: RenderWhen, due: &DuePage, scripts: Option<u64>) -> bool {
+    pub(crate) fn wants(
+        &self,
+        when: RenderWhen,
+        due: &DuePage,
+        scripts: Option<u64>,
+        families: Option<&Families>,
+    ) -> bool {
         let Some(scripts) = scripts.filter(|_| !self.is_off) else { return false };
         match when {
             RenderWhen::Never => false,
             RenderWhen::Always => true,
             RenderWhen::Auto => {
-                let families = self.families.get(&due.page.id.server());
                 let name = family_of(due.page.url.path());
                 match families.and_then(|families| families.get(&name)) {
                     Some(family) => {
@@ -96,13 +118,22 @@ impl Renderings {
     }
 
     /// Learns from a rendering. `found_more` says whether it found links or requests of its own.
-    pub(crate) fn learn(&mut self, case: &RenderCase, rendered: &Rendered, found_more: bool) {
+    pub(crate) fn learn(
+        &mut self,
+        families: &mut Families,
+        case: &RenderCase,
+        rendered: &Rendered,
+        found_more: bool,
+    ) {
         self.is_off |= rendered.has_no_browser;
         if rendered.has_no_browser {
             return;
         }
-        let families = self.families.entry(case.due.page.id.server()).or_default();
-        let family = families.entry(family_of(case.due.page.url.path())).or_default();
+        let name = family_of(case.due.page.url.path());
+        if families.len() >= FAMILIES_MAX && !families.contains_key(&name) {
+            return;
+        }
+        let family = families.entry(name).or_default();
         if family.scripts != case.scripts {
             // Other scripts may do other things.
             *family = Family { scripts: case.scripts, ..Family::default() };
@@ -113,25 +144,22 @@ impl Renderings {
         family.is_useful |= found_more || rendered.adds_text;
     }
 
-    /// A page waits for these parts. Returns it if it need not, for another pass at once.
-    pub(crate) fn wait(
-        &mut self,
-        mut case: RenderCase,
-        mut parts: BTreeSet<CanonicalUrl>,
-    ) -> Option<RenderCase> {
+    /// What follows after a pass that missed these parts.
+    pub(crate) fn wait(&mut self, mut case: RenderCase, mut parts: BTreeSet<CanonicalUrl>) -> Next {
         if parts.is_empty() || case.pass >= PASSES_MAX {
-            return None;
+            return Next::Done(case);
         }
+        let found = std::mem::take(&mut case.found);
         case.pass += 1;
         parts.retain(|part| !self.recent.contains(part));
         if parts.is_empty() {
-            return Some(case);
+            return Next::Pass(case);
         }
         if self.waiting.len() >= WAITING_MAX {
             self.waiting.pop_front();
         }
-        self.waiting.push_back((case, parts));
-        None
+        self.waiting.push_back((case.clone(), parts));
+        Next::Waits(RenderCase { found, ..case })
     }
 
     /// A page was visited. Returns the pages that waited for nothing else; `is_rendering` says
@@ -167,7 +195,7 @@ mod tests {
         let url = CanonicalUrl::parse(&format!("http://e.com{path}")).unwrap();
         let page = PageRecord::unvisited((PageId(1), Nth(1)), url, SiteId(1), 0, None);
         let due = Box::new(DuePage { page, site: SiteId(1), depth: 1, hops: 0, pulled: false });
-        RenderCase { due, version: VersionId(1), at_s: 0, scripts, pass: 1 }
+        RenderCase { due, version: VersionId(1), at_s: 0, scripts, pass: 1, found: Vec::new() }
     }
 
     fn url(path: &str) -> CanonicalUrl {
@@ -176,37 +204,39 @@ mod tests {
 
     #[test]
     fn a_family_is_tried_and_left_alone_until_its_scripts_change() {
-        let mut renderings = Renderings::default();
-        let wants = |renderings: &Renderings, path: &str, scripts: u64| {
-            renderings.wants(RenderWhen::Auto, &case(path, 0).due, Some(scripts))
+        let (mut renderings, mut families) = (Renderings::default(), Families::default());
+        let wants = |families: &Families, path: &str, scripts: u64| {
+            let due = &case(path, 0).due;
+            Renderings::default().wants(RenderWhen::Auto, due, Some(scripts), Some(families))
         };
-        assert!(!renderings.wants(RenderWhen::Auto, &case("/a", 0).due, None), "no scripts");
+        assert!(!renderings.wants(RenderWhen::Auto, &case("/a", 0).due, None, None), "no scripts");
         for n in 0..TRIALS {
             let path = format!("/news/{n}");
-            assert!(wants(&renderings, &path, 7), "{n}");
-            renderings.learn(&case(&path, 7), &Rendered::default(), false);
+            assert!(wants(&families, &path, 7), "{n}");
+            renderings.learn(&mut families, &case(&path, 7), &Rendered::default(), false);
         }
-        assert!(!wants(&renderings, "/news/9", 7));
-        assert!(wants(&renderings, "/news/9", 8), "the scripts are others");
-        assert!(wants(&renderings, "/app", 7), "another family");
+        assert!(!wants(&families, "/news/9", 7));
+        assert!(wants(&families, "/news/9", 8), "the scripts are others");
+        assert!(wants(&families, "/app", 7), "another family");
         renderings.learn(
+            &mut families,
             &case("/app", 7),
             &Rendered { adds_text: true, ..Rendered::default() },
             false,
         );
-        renderings.learn(&case("/app", 7), &Rendered::default(), false);
-        assert!(wants(&renderings, "/app", 7), "it is useful");
-        assert!(!renderings.wants(RenderWhen::Never, &case("/app", 7).due, Some(7)));
+        renderings.learn(&mut families, &case("/app", 7), &Rendered::default(), false);
+        assert!(wants(&families, "/app", 7), "it is useful");
+        assert!(!renderings.wants(RenderWhen::Never, &case("/app", 7).due, Some(7), None));
         let none = Rendered { has_no_browser: true, ..Rendered::default() };
-        renderings.learn(&case("/app", 7), &none, false);
-        assert!(!renderings.wants(RenderWhen::Always, &case("/app", 7).due, Some(7)));
+        renderings.learn(&mut families, &case("/app", 7), &none, false);
+        assert!(!renderings.wants(RenderWhen::Always, &case("/app", 7).due, Some(7), None));
     }
 
     #[test]
     fn a_page_waits_for_all_its_parts_and_not_for_ever() {
         let mut renderings = Renderings::default();
         let parts = BTreeSet::from([url("/a.json"), url("/b.json")]);
-        assert!(renderings.wait(case("/", 1), parts.clone()).is_none());
+        assert!(matches!(renderings.wait(case("/", 1), parts.clone()), Next::Waits(_)));
         assert!(renderings.visited(&url("/a.json"), false).is_empty());
         let ready = renderings.visited(&url("/b.json"), false);
         assert_eq!(ready.iter().map(|case| case.pass).collect::<Vec<_>>(), [2]);
@@ -214,9 +244,10 @@ mod tests {
         // What came while the page was being rendered need not be waited for.
         renderings.visited(&url("/a.json"), true);
         renderings.visited(&url("/b.json"), true);
-        assert_eq!(renderings.wait(case("/", 1), parts.clone()).map(|case| case.pass), Some(2));
+        let next = renderings.wait(case("/", 1), parts.clone());
+        assert!(matches!(next, Next::Pass(RenderCase { pass: 2, .. })), "{next:?}");
         let last = RenderCase { pass: PASSES_MAX, ..case("/", 1) };
-        assert!(renderings.wait(last, parts).is_none());
+        assert!(matches!(renderings.wait(last, parts), Next::Done(_)));
         assert!(renderings.waiting.is_empty());
     }
 }

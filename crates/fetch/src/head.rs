@@ -26,6 +26,36 @@ pub fn header_fields(head: &[u8]) -> impl Iterator<Item = (&[u8], Cow<'_, [u8]>)
     })
 }
 
+/// A head in which the values of these fields are replaced by `redacted`.
+pub fn redacted<'h>(head: &'h [u8], names: &[&str]) -> Cow<'h, [u8]> {
+    let name_of = |line: &[u8]| -> Option<usize> {
+        let colon = memchr::memchr(b':', line)?;
+        let name = line[..colon].trim_ascii();
+        let is_named = |wanted: &&str| name.eq_ignore_ascii_case(wanted.as_bytes());
+        names.iter().any(is_named).then_some(colon)
+    };
+    let lines = || head.split_inclusive(|byte| *byte == b'\n');
+    if !lines().any(|line| name_of(line).is_some()) {
+        return Cow::Borrowed(head);
+    }
+    let mut clean = Vec::with_capacity(head.len());
+    let mut is_secret = false;
+    for line in lines() {
+        // A folded line belongs to the one before it.
+        is_secret = if is_folded(line) { is_secret } else { name_of(line).is_some() };
+        match name_of(line).filter(|_| !is_folded(line)) {
+            Some(colon) => {
+                clean.extend_from_slice(&line[..=colon]);
+                clean.extend_from_slice(b" redacted");
+                clean.extend_from_slice(if line.ends_with(b"\r\n") { b"\r\n" } else { b"\n" });
+            }
+            None if is_secret => {}
+            None => clean.extend_from_slice(line),
+        }
+    }
+    Cow::Owned(clean)
+}
+
 /// A line that continues the one before it (obs-fold).
 fn is_folded(line: &[u8]) -> bool {
     matches!(line.first(), Some(b' ' | b'\t')) && !line.trim_ascii().is_empty()
@@ -177,6 +207,17 @@ mod tests {
         let head = b"HTTP/1.1 200 OK: fine\r\nA: 1\r\nb :2\nC:\r\n junk \r\nD: x\r\n\ty\r\n  z\r\nno colon\r\n: no name\r\nE: \xFF\r\n\r\n";
         let expected = [("A", "1"), ("b", "2"), ("C", " junk"), ("D", "x y z"), ("E", "ÿ")];
         assert_eq!(fields(head), expected.map(|(n, v)| (n.to_owned(), v.to_owned())));
+    }
+
+    #[test]
+    fn named_fields_are_redacted_with_their_folded_lines() {
+        let head = b"GET / HTTP/1.1\r\nA: 1\r\ncookie: secret\r\n more secret\r\nAuthorization:x\r\nB: 2\r\n\r\n";
+        let clean = redacted(head, &["Cookie", "authorization"]);
+        assert_eq!(
+            &*clean,
+            b"GET / HTTP/1.1\r\nA: 1\r\ncookie: redacted\r\nAuthorization: redacted\r\nB: 2\r\n\r\n"
+        );
+        assert!(matches!(redacted(head, &["set-cookie"]), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! - an [`Exchange`]: the bytes that went and came, or
 //! - a [`FetchFailure`]: why there is none, a result to be recorded like any other;
 //! - [`Memory`]: what all bodies together may take, and where large ones go;
+//! - [`CookieJar`]: the cookies of a log-in, and where each goes;
 //! - [`Road`]: the proxy, the address to send from, and which certificates will do;
 //! - [`FetchOptions`]: who we say we are, and every limit with its reason;
 //! - [`AddressKind`]: the guard, which every connection passes after its name was resolved;
@@ -17,6 +18,7 @@
 
 mod body;
 mod connection;
+mod cookies;
 mod error;
 mod exchange;
 mod guard;
@@ -35,10 +37,11 @@ mod trust;
 
 pub use crate::http::Fetcher;
 pub use body::{Body, BodyReader};
+pub use cookies::CookieJar;
 pub use error::{FetchError, FetchFailure, Waiting};
 pub use exchange::{Exchange, MAX_RETRY_AFTER_S, Protocol, retry_after};
 pub use guard::{AddressKind, AddressPolicy};
-pub use head::header_fields;
+pub use head::{header_fields, redacted};
 pub use memory::{Memory, Share};
 pub use nenrin_urls::Validators;
 pub use options::{FetchOptions, Permission};

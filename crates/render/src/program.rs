@@ -1,5 +1,6 @@
 //! Where the browser is, and how it is started so that it has no way out but the proxy.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -75,6 +76,36 @@ pub(crate) fn is_root() -> bool {
     }
 }
 
+/// Whether the program at the other end of a connection over loopback is of the user of this process;
+/// elsewhere than on Linux it is not known, and taken to be.
+pub(crate) fn is_of_this_user(peer: SocketAddr) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let Ok(own) = std::fs::metadata("/proc/self") else { return false };
+        let Ok(connections) = std::fs::read_to_string("/proc/self/net/tcp") else { return false };
+        owner_of(&connections, peer) == Some(own.uid())
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = peer;
+        true
+    }
+}
+
+/// The user to whom the local end of a connection belongs, by the system's list of connections.
+#[cfg(target_os = "linux")]
+fn owner_of(connections: &str, local: SocketAddr) -> Option<u32> {
+    let SocketAddr::V4(local) = local else { return None };
+    // Addresses are written as the machine holds them.
+    let address = u32::from_ne_bytes(local.ip().octets());
+    let wanted = format!("{address:08X}:{:04X}", local.port());
+    connections.lines().skip(1).find_map(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(1);
+        (fields.next()? == wanted).then(|| fields.nth(5)?.parse().ok())?
+    })
+}
+
 /// The memory of a process and of all below it, in bytes; 0 where it is not known.
 pub(crate) fn memory_of(root: u32) -> u64 {
     let Ok(folder) = std::fs::read_dir("/proc") else { return 0 };
@@ -105,3 +136,19 @@ pub(crate) fn memory_of(root: u32) -> u64 {
 
 /// The usual size of a page of memory.
 const PAGE_BYTES: u64 = 4096;
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_of_a_connection_is_known() {
+        let list = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n\
+               0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 1 1\n\
+               1: 0100007F:C350 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 2 1\n";
+        let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        assert_eq!(owner_of(list, at(50_000)), Some(1000));
+        assert_eq!(owner_of(list, at(8_080)), Some(0));
+        assert_eq!(owner_of(list, at(1)), None);
+    }
+}

@@ -20,6 +20,7 @@ use tokio::task::JoinHandle;
 
 use crate::RenderError;
 use crate::authority::Authority;
+use crate::program::is_of_this_user;
 
 /// Connections of the browser at once; it has some hundred at most.
 const MAX_CONNECTIONS: usize = 512;
@@ -144,7 +145,12 @@ async fn accept(listener: TcpListener, authority: Arc<Authority>, ledger: Arc<Mu
     let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
-        let Ok((stream, _)) = listener.accept().await else { return };
+        let Ok((stream, peer)) = listener.accept().await else { return };
+        // Other users of this machine must not read the archive through it.
+        let is_own = tokio::task::spawn_blocking(move || is_of_this_user(peer)).await;
+        if !is_own.unwrap_or(false) {
+            continue;
+        }
         let (authority, ledger) = (authority.clone(), ledger.clone());
         tokio::spawn(async move {
             let _place = place;

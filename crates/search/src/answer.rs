@@ -7,7 +7,7 @@ use std::{
 
 use nenrin_archive::{Archive, readable_date, rfc3339, sites};
 use nenrin_state::{Site, SiteId, VersionRow, VisitFilter};
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, RenderedRecord};
 use serde_json::{Value, json};
 
 use crate::{
@@ -229,7 +229,8 @@ impl Search {
         Ok(Some(SearchResult {
             title: text.title().map(str::to_owned),
             snippet: snippet(query, &text, found.language),
-            url,
+            // What a rendering showed is found as the page.
+            url: RenderedRecord::parse(&url).map_or(url, |(_, page)| page),
             site: found.site,
             site_name: site_name.unwrap_or_default(),
             kind: found.kind.name(),

@@ -7,6 +7,7 @@
 //! - [`Scope`]: which URLs belong to a site, given its top pages;
 //! - [`VersionId`] and [`Validators`]: what tells one version of a URL from another.
 //! - [`UrlPattern`]: addresses with `*` for what differs;
+//! - [`RenderedRecord`]: what a rendering of a page leaves behind;
 //! - [`Proxy`]: how requests leave this machine.
 //!
 //! Nothing here touches the network: host names are text until `fetch` resolves them.
@@ -15,6 +16,7 @@ mod canonical;
 mod key;
 mod pattern;
 mod proxy;
+mod rendered;
 mod scope;
 mod server;
 mod shown;
@@ -25,7 +27,8 @@ pub use canonical::{CanonicalUrl, MAX_URL_BYTES, UrlError};
 pub use key::UrlKey;
 pub use pattern::UrlPattern;
 pub use proxy::{Proxy, ProxyKind, ProxyServer};
-pub use scope::Scope;
+pub use rendered::RenderedRecord;
+pub use scope::{Scope, is_public_suffix};
 pub use server::Server;
 pub use shown::shown_text;
 pub use version::{Validators, VersionId};

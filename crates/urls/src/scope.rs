@@ -51,10 +51,18 @@ fn same_host(a: &CanonicalUrl, b: &CanonicalUrl) -> bool {
     a.host() == b.host() && explicit(a) == explicit(b)
 }
 
+fn is_address(host: &str) -> bool {
+    host.starts_with('[') || host.rsplit('.').next().is_some_and(|l| l.parse::<u8>().is_ok())
+}
+
 fn registrable(host: &str) -> &str {
-    let is_address =
-        host.starts_with('[') || host.rsplit('.').next().is_some_and(|l| l.parse::<u8>().is_ok());
-    if is_address { host } else { psl::domain_str(host).unwrap_or(host) }
+    if is_address(host) { host } else { psl::domain_str(host).unwrap_or(host) }
+}
+
+/// Whether a host name is one under which names of different owners are registered, such as `co.uk`:
+/// no cookie is for all of them. A name of a single word counts as one.
+pub fn is_public_suffix(host: &str) -> bool {
+    !is_address(host) && psl::domain_str(host).is_none()
 }
 
 impl fmt::Display for Scope {

@@ -94,6 +94,7 @@ fn main() {
             request_head: request.as_bytes(),
             body: &digests,
             truncated: None,
+            resource: None,
         };
         let fields = capture.prepare(algorithm);
         fields.write(&mut writer, &id, request.as_bytes(), &mut |take| take(&body)).unwrap();

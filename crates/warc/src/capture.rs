@@ -65,6 +65,8 @@ pub struct Capture<'a> {
     pub body: &'a BodyDigests,
     /// Why the body is not complete, if it is not.
     pub truncated: Option<&'a str>,
+    /// A record without a protocol: its name and its type. Then only the body is written.
+    pub resource: Option<(&'a str, &'a str)>,
 }
 
 /// What a capture's records say of its body.
@@ -143,6 +145,14 @@ impl Capture<'_> {
         let id = |kind: &[u8]| {
             record_id(&[kind, self.url.as_str().as_bytes(), date.as_bytes(), &serial])
         };
+        if let Some((_, mime)) = self.resource {
+            let mut resource = self.fields("resource", &id(b"resource"), &date);
+            resource.push("WARC-Payload-Digest", self.body.payload.clone());
+            resource.push("WARC-Block-Digest", self.body.payload.clone());
+            resource.push("Content-Type", mime);
+            let body = BodyDigests { head: Vec::new(), ..self.body.clone() };
+            return CaptureFields { response: resource, request: None, body };
+        }
         let response_id = id(b"response");
         let mut response = self.fields("response", &response_id, &date);
         for protocol in [Some(self.protocol), self.tls].into_iter().flatten() {
@@ -171,7 +181,7 @@ impl Capture<'_> {
         fields.push("WARC-Type", kind);
         fields.push("WARC-Record-ID", id);
         fields.push("WARC-Date", date);
-        fields.push("WARC-Target-URI", self.url.as_str());
+        fields.push("WARC-Target-URI", self.resource.map_or(self.url.as_str(), |(name, _)| name));
         if let Some(address) = self.server_address {
             fields.push("WARC-IP-Address", address.to_string());
         }

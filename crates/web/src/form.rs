@@ -83,6 +83,7 @@ pub(crate) struct SiteForm {
     pub(crate) proxy: String,
     pub(crate) source: String,
     pub(crate) any_certificate: String,
+    pub(crate) login_page: String,
     pub(crate) render: String,
     pub(crate) render_paths: String,
     pub(crate) likely_urls: bool,
@@ -126,6 +127,7 @@ impl SiteForm {
             proxy: String::new(),
             source: String::new(),
             any_certificate: String::new(),
+            login_page: String::new(),
             render: "never".into(),
             render_paths: String::new(),
             likely_urls: false,
@@ -215,6 +217,7 @@ impl SiteForm {
             proxy: text("proxy"),
             source: text("source"),
             any_certificate: text("any_certificate"),
+            login_page: text("login_page"),
             render: text("render"),
             render_paths: text("render_paths"),
             likely_urls: !fields.get("likely_urls").is_empty(),
@@ -253,6 +256,7 @@ impl SiteForm {
             labels: self.labels(&mut check),
             road: self.road(&mut check),
             scripts: self.scripts(&mut check),
+            login_page: self.login_page(&mut check),
         };
         if check.wrong.is_empty() { Ok((name, conditions)) } else { Err(check.wrong) }
     }

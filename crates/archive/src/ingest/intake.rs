@@ -60,7 +60,7 @@ pub(crate) struct Intake<'a> {
     /// The round that the visits belong to, if they are one.
     pub(crate) round: Option<RoundId>,
     /// Whether the pages of the site have times of their own.
-    is_continuous: bool,
+    pub(crate) is_continuous: bool,
     missing_pages: MissingPages,
     /// What the visits teach once they are committed.
     pub(crate) lessons: Lessons,

@@ -67,6 +67,12 @@ impl Ingest<'_> {
         self
     }
 
+    /// No page is given a time for its next visit.
+    pub(crate) fn without_times(mut self) -> Self {
+        self.intake.is_continuous = false;
+        self
+    }
+
     /// Takes one capture in and returns what it means for its page.
     pub fn take(&mut self, capture: &Capture<'_>) -> Result<Outcome> {
         let page = self.archive.state().page(capture.url)?;

@@ -10,7 +10,7 @@ use std::{
 
 use nenrin_fetch::http_date;
 use nenrin_state::{DayQuery, Site, VersionId, VersionRow};
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, RenderedRecord};
 
 use super::{
     listing::{self, ListHead, ListWriter, ListedFile, path_hash},
@@ -132,7 +132,7 @@ impl Archive {
                 let Some(last) = portion.last() else { break };
                 after = Some(last.0);
                 for (_, url, row) in &portion {
-                    if (200..300).contains(&row.status) {
+                    if (200..300).contains(&row.status) && !RenderedRecord::is_one(url) {
                         take(site, url, row)?;
                     }
                 }

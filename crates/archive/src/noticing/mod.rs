@@ -7,12 +7,12 @@ mod signature;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use nenrin_lang::IncidentDetail;
+use nenrin_lang::{IncidentDetail, Reason};
 use nenrin_state::{
     Incident, IncidentKind, Outcome, ServerId, ServerRecord, Site, SiteId, State, StateError,
     VisitFilter, VisitRow,
 };
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, RenderedRecord};
 use serde::{Deserialize, Serialize};
 
 use crate::quota::Reached;
@@ -265,7 +265,7 @@ impl Watch {
     /// What visits mean, oldest first: changes together, problems once until they are over.
     fn messages(&mut self, visits: &[VisitRow], sites: &[Site]) -> Vec<Message> {
         let mut reported: BTreeMap<(SiteId, Happening), Vec<&VisitRow>> = BTreeMap::new();
-        for visit in visits {
+        for visit in visits.iter().filter(|visit| !RenderedRecord::is_one(&visit.url)) {
             // A tracker of somebody else that fails is no reason to worry about the site.
             let site = sites.iter().find(|site| site.id == visit.site);
             let is_own = site.is_none_or(|site| site.conditions.is_own(&visit.url));
@@ -286,6 +286,15 @@ impl Watch {
                     *bad = if bad.0 == kind { (kind, bad.1.saturating_add(1)) } else { (kind, 1) };
                     if bad.1 == TROUBLE {
                         reported.entry((visit.site, kind)).or_default().push(visit);
+                    }
+                }
+                Outcome::Refused
+                    if is_own && visit.reason.as_ref().is_some_and(Reason::is_of_login) =>
+                {
+                    // The site is paused: there will be no second visit.
+                    let before = self.bad.insert(visit.site, (Happening::Blocked, TROUBLE));
+                    if before.is_none_or(|(_, times)| times < TROUBLE) {
+                        reported.entry((visit.site, Happening::Blocked)).or_default().push(visit);
                     }
                 }
                 _ => {}

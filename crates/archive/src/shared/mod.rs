@@ -160,7 +160,7 @@ impl SharedArchive {
         let backend = Arc::new(backend);
         let store = Store::open(backend.clone(), options)?;
         let state = self.partition(lease.partition);
-        Ok((Archive::over(&self.local, state, store, Some(lease.epoch)), backend))
+        Ok((Archive::over(&self.local, state, Arc::new(store), Some(lease.epoch)), backend))
     }
 
     /// The whole archive, to read. It goes on to learn what all workers store.
@@ -172,7 +172,7 @@ impl SharedArchive {
         let index_path = Some(local.join("packs.index"));
         let options = StoreOptions { index_path, ..StoreOptions::default() };
         let store = Store::open(Arc::new(backend), options)?;
-        let archive = Archive::over(&self.local, self.state()?, store, None);
+        let archive = Archive::over(&self.local, self.state()?, Arc::new(store), None);
         let archive = archive.with_parts(Arc::new(self.clone()));
         let store = Arc::downgrade(archive.store());
         std::thread::spawn(move || {

@@ -7,6 +7,7 @@ mod learnt;
 mod lines;
 mod outlook;
 mod page_search;
+mod rendered;
 mod site;
 mod sizes;
 mod structure;
@@ -23,6 +24,7 @@ pub use self::{
     },
     outlook::{DueReason, Outlook, Reasons, outlook},
     page_search::{FoundPage, PageDue, PageQuery, PageResult, PageSearch, PageSort},
+    rendered::{PageRenderings, renderings_of},
     site::{site_json, site_lines, sites_table},
     sizes::ArchiveSizes,
     structure::{ChosenRound, SiteStructure, SkippedPages, site_structure},

@@ -2,6 +2,7 @@
 //! the order of the index and the order in which compacted packs hold them.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     io::Write,
     path::{Path, PathBuf},
@@ -11,7 +12,7 @@ use std::{
 use nenrin_extract::{content_kind, decode_content, visible_text};
 use nenrin_state::{PageFilter, Site, SiteId, VersionQuery, VersionRow, VisitRow};
 use nenrin_store::{Store, VersionHead, VersionId};
-use nenrin_urls::{CanonicalUrl, UrlKey};
+use nenrin_urls::{CanonicalUrl, RenderedRecord, UrlKey};
 use nenrin_warc::{
     BodyDigests, Capture, Compressed, DigestAlgorithm, PageLine, RevisitProfile, SortedLines,
     WarcError, cdx_key, iso_date,
@@ -23,7 +24,9 @@ use super::{
     since::Since,
     unchanged::revisits,
 };
-use crate::{Archive, ArchiveError, Progress, Result, error::full_text, head, readable_bytes};
+use crate::{
+    Archive, ArchiveError, Progress, Result, error::full_text, head, logins::redact, readable_bytes,
+};
 
 /// Pages read from the state at once.
 const PORTION: usize = 2_000;
@@ -418,6 +421,8 @@ impl Walk<'_> {
                 }
                 Err(error) => self.send(Item::Damaged(format!("{url}: {}", full_text(&error)))),
             },
+            // A rendering that brought the same again says nothing of a server.
+            Event::Visit { url, .. } if RenderedRecord::is_one(url) => Ok(()),
             Event::Visit { url, visit, profile, original } => {
                 // Without its original a revisit could not be replayed.
                 let Some(digest) = digests.get(&original.version) else { return Ok(()) };
@@ -436,16 +441,20 @@ impl Walk<'_> {
         let id = row.version;
         let (store, algorithm) = (self.archive.store(), self.selection.algorithm);
         let (head, body, digests) = if row.bytes > STREAMED_FROM_BYTES {
-            let head = store.head(id)?;
+            let head = without_secrets(store.head(id)?);
             let read = |part: &mut dyn FnMut(&[u8])| store.read_to(id, &mut Each(part)).map(drop);
             let digests = BodyDigests::read(algorithm, &head.response_head, row.bytes, read)?;
             (head, ReadBody::Stored(id), digests)
         } else {
             let version = store.read(id)?;
-            let digests = BodyDigests::of(algorithm, &version.head.response_head, &version.body);
-            (version.head, ReadBody::Memory(version.body), digests)
+            let head = without_secrets(version.head);
+            let digests = BodyDigests::of(algorithm, &head.response_head, &version.body);
+            (head, ReadBody::Memory(version.body), digests)
         };
         let tls = head.tls.as_deref().map(tls_word);
+        let [mime, coding] =
+            head::fields(&head.response_head, ["content-type", "content-encoding"]);
+        let urn = RenderedRecord::urn(&head.url);
         let fields = Capture {
             url: &head.url,
             at_s: head.visited_at_s,
@@ -456,12 +465,13 @@ impl Walk<'_> {
             request_head: &head.request_head,
             body: &digests,
             truncated: head.truncated.as_deref(),
+            resource: urn.as_deref().zip(mime.as_deref()),
         }
         .prepare(algorithm);
-        let [mime, coding] =
-            head::fields(&head.response_head, ["content-type", "content-encoding"]);
         let page = match &body {
-            ReadBody::Memory(body) if self.with_pages && head.status == 200 => {
+            ReadBody::Memory(body)
+                if self.with_pages && head.status == 200 && !RenderedRecord::is_one(&head.url) =>
+            {
                 page_line(&head, mime.as_deref(), coding.as_deref(), body)
             }
             _ => None,
@@ -550,4 +560,14 @@ fn page_line(
         text,
         size: head.body_bytes,
     })
+}
+
+/// Cookies and passwords leave the archive with no export.
+fn without_secrets(mut head: VersionHead) -> VersionHead {
+    for part in [&mut head.request_head, &mut head.response_head] {
+        if let Cow::Owned(clean) = redact(part) {
+            *part = clean;
+        }
+    }
+    head
 }

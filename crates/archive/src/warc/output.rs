@@ -7,6 +7,7 @@ use std::{
 };
 
 use nenrin_store::{Store, VersionId};
+use nenrin_urls::RenderedRecord;
 use nenrin_warc::{
     CdxFields, CdxLine, CdxWriter, Compressed, DigestAlgorithm, PackageAbout, RecordWriter,
     Revisit, WaczWriter, WarcError, Written, cdx_key, date_digits, write_warcinfo,
@@ -159,7 +160,7 @@ impl Output {
             .map(|mime| mime.split([';', ' ', '\t']).next().unwrap_or_default().trim().to_owned());
         let digest = capture.fields.payload_digest();
         let line = CdxFields {
-            url: head.url.to_string(),
+            url: RenderedRecord::urn(&head.url).unwrap_or_else(|| head.url.to_string()),
             mime: mime.filter(|mime| !mime.is_empty()),
             status: Some(head.status.to_string()),
             digest: Some(digest.to_owned()),

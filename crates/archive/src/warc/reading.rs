@@ -1,7 +1,7 @@
 //! Sorts the records of all files: captures, which go to the storing threads, and other things.
 
 use nenrin_state::{PartitionId, Partitioning};
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, RenderedRecord};
 use nenrin_warc::{Paired, Pairing, RecordType, WarcError, request_method};
 
 use super::{
@@ -119,7 +119,9 @@ impl Judging<'_> {
         let scheme: String =
             uri.chars().take(MAX_SCHEME_CHARS).take_while(|letter| *letter != ':').collect();
         let scheme = scheme.to_ascii_lowercase();
-        if scheme != "http" && scheme != "https" {
+        let of_rendering =
+            RenderedRecord::of_urn(uri).filter(|_| record.kind == RecordType::Resource);
+        if scheme != "http" && scheme != "https" && of_rendering.is_none() {
             return skipped(&format!("{scheme}: capture"));
         }
         let (partitioning, own) = self.own;
@@ -143,7 +145,10 @@ impl Judging<'_> {
         if record.fields.get("WARC-Segment-Number").is_some() {
             return Err("it is cut into segments".to_owned());
         }
-        let url = CanonicalUrl::parse(uri).map_err(|error| error.to_string())?;
+        let url = match of_rendering {
+            Some(url) => url,
+            None => CanonicalUrl::parse(uri).map_err(|error| error.to_string())?,
+        };
         let at_s = record.date_s().ok_or("it has no date that can be read")?;
         if record.is_block_left_out {
             let (source, offset) = (self.number, record.offset);

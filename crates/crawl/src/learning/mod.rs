@@ -6,7 +6,7 @@ mod notes;
 use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_extract::{Change as Difference, Comparison};
-use nenrin_lang::Hint;
+use nenrin_lang::{Hint, Reason};
 use nenrin_state::{
     Announced, Discovered, DuePage, Outcome, ServerId, ServerRecord, SiteConditions, SiteId,
 };
@@ -16,7 +16,9 @@ use crate::{
     answer::{Answer, Fetched, LinkRole, Purpose, SignalKind, Wanted},
     events::Command,
     hops,
+    logged_out::{LoginLook, logged_out},
     probe::{Probe, may_be_a_document, probe_url},
+    renderings::Families,
     servers::Servers,
     signals::Signals,
     sites::takes_signals,
@@ -135,10 +137,14 @@ impl Learning {
         let server = due.page.id.server();
         let learnt = self.servers.get(&server)?;
         let name = servers.name(server)?;
+        let look = |url, purpose| Look { server, site: due.site, url, purpose };
+        let login_page = conditions.login_page.as_ref().filter(|page| page.server() == *name);
+        if let Some(page) = login_page.filter(|_| learnt.login.is_due(now_s)) {
+            return Some(look(page.clone(), Purpose::LoginPage));
+        }
         if conditions.tops.contains(&due.page.url) || !may_be_a_document(&due.page.url) {
             return None;
         }
-        let look = |url, purpose| Look { server, site: due.site, url, purpose };
         if learnt.probe.is_due(now_s) {
             let url = probe_url(name, probe_seed, now_s)?;
             return Some(look(url, Purpose::Probe));
@@ -158,6 +164,10 @@ impl Learning {
             Purpose::Probe => {
                 learnt.probe.not_allowed(now_s);
                 Part::Probe
+            }
+            Purpose::LoginPage => {
+                learnt.login.asked_s = Some(now_s);
+                Part::Login
             }
             _ => {
                 learnt.signals.custom_s = Some(now_s);
@@ -181,6 +191,10 @@ impl Learning {
                 learnt.probe.answered(now_s, &look.url, &fetched.result);
                 Part::Probe
             }
+            Purpose::LoginPage => {
+                learnt.login.answered(now_s, &fetched.result);
+                Part::Login
+            }
             _ => {
                 learnt.signals.custom_s = Some(now_s);
                 Part::Signals
@@ -201,6 +215,40 @@ impl Learning {
             fingerprint: is_top || learnt.is_some_and(|learnt| learnt.probe.wants_fingerprints()),
             sitemap: source.is_some_and(|source| source.kind == SignalKind::Sitemap),
         }
+    }
+
+    /// What is known of the families of a server's pages.
+    pub(crate) fn families(&self, server: ServerId) -> Option<&Families> {
+        self.servers.get(&server).map(|learnt| &learnt.families)
+    }
+
+    /// A rendering teaches something of a family.
+    pub(crate) fn learn_families(
+        &mut self,
+        server: ServerId,
+        learn: impl FnOnce(&mut Families),
+        out: &mut Vec<Command>,
+    ) {
+        let Some(learnt) = self.servers.get_mut(&server) else { return };
+        let before = learnt.families.clone();
+        learn(&mut learnt.families);
+        if learnt.families != before {
+            self.learnt(server, Part::Families, true, out);
+        }
+    }
+
+    /// Why an answer means that nobody is logged in, if it does.
+    pub(crate) fn logged_out(
+        &self,
+        due: &DuePage,
+        conditions: &SiteConditions,
+        answer: &Answer,
+    ) -> Option<Reason> {
+        let login_page = conditions.login_page.as_ref();
+        let (own, unknown) = (due.page.id.server(), LoginLook::default());
+        let known = self.servers.get(&own).map_or(&unknown, |learnt| &learnt.login);
+        logged_out(&due.page.url, login_page, known, answer)
+            .filter(|_| conditions.is_own(&due.page.url))
     }
 
     /// A good answer that is what the server shows for pages that do not exist means gone.

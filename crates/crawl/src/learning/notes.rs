@@ -6,7 +6,9 @@ use nenrin_extract::NoisyParts;
 use nenrin_state::{Change, ServerId, ServerNote};
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{probe::Probe, signals::Signals, traps::Traps};
+use crate::{
+    logged_out::LoginLook, probe::Probe, renderings::Families, signals::Signals, traps::Traps,
+};
 
 /// What was learnt of a server: kept as notes of the state, one for each part, and read back when
 /// the server is met again. Losing a note costs only learning it again.
@@ -20,6 +22,10 @@ pub struct ServerLearning {
     pub signals: Signals,
     /// Blocks that change without the content changing.
     pub noise: NoisyParts,
+    /// What its log-in page looks like.
+    pub login: LoginLook,
+    /// Which families of its pages are shown in a browser.
+    pub families: Families,
     unkept: BTreeMap<Part, u32>,
 }
 
@@ -30,6 +36,8 @@ pub(crate) enum Part {
     Traps,
     Signals,
     Noise,
+    Login,
+    Families,
 }
 
 impl Part {
@@ -39,6 +47,8 @@ impl Part {
             Self::Traps => "traps",
             Self::Signals => "signals",
             Self::Noise => "noise",
+            Self::Login => "login",
+            Self::Families => "families",
         }
     }
 
@@ -49,6 +59,7 @@ impl Part {
             Self::Traps => 256,
             Self::Signals => 128,
             Self::Noise => 32,
+            Self::Login | Self::Families => 1,
         }
     }
 }
@@ -65,6 +76,8 @@ impl ServerLearning {
             traps: read(notes, Part::Traps),
             signals: read(notes, Part::Signals),
             noise: read(notes, Part::Noise),
+            login: read(notes, Part::Login),
+            families: read(notes, Part::Families),
             unkept: BTreeMap::new(),
         }
     }
@@ -93,6 +106,8 @@ impl ServerLearning {
             Part::Traps => written(&self.traps),
             Part::Signals => written(&self.signals),
             Part::Noise => written(&self.noise),
+            Part::Login => written(&self.login),
+            Part::Families => written(&self.families),
         };
         Change::Note(ServerNote { server, name: part.name().to_owned(), value })
     }

@@ -109,7 +109,8 @@ impl Crawl {
             }
             let ticket = self.under_way.new_ticket();
             let order = FetchOrder {
-                fingerprint: look.purpose == Purpose::Probe,
+                fingerprint: matches!(look.purpose, Purpose::Probe | Purpose::LoginPage),
+                site: (look.purpose != Purpose::LoginPage).then_some(look.site),
                 sitemap: look.purpose == Purpose::Sitemap,
                 headers: conditions.headers_for(&look.url).to_vec(),
                 road: road(conditions, &look.url),

@@ -7,6 +7,7 @@ use nenrin_state::{
     Change, Committed, DueLoad, DuePage, DueQuery, NewPage, Nth, PageId, PageRecord, PullForward,
     RoundId, ServerId, SiteId,
 };
+use nenrin_urls::RenderedRecord;
 
 use crate::{
     events::{Command, Load},
@@ -45,7 +46,9 @@ impl Crawl {
             learning: &self.learning,
             servers: &self.servers,
         };
-        if self.rounds.admit(now_ms, &due, &mut self.taken, around) {
+        // Records of renderings are pages of the site that nobody visits.
+        let is_record = RenderedRecord::is_one(&due.page.url);
+        if !is_record && self.rounds.admit(now_ms, &due, &mut self.taken, around) {
             self.set_delay(now_ms, &due);
             self.queue_page(Box::new(due));
         }

@@ -12,7 +12,7 @@ use crate::{
     events::{Command, RenderOrder},
     learning::Links,
     plans::VisitResult,
-    renderings::{RenderCase, Rendered},
+    renderings::{Next, RenderCase, Rendered},
     under_way::{Committing, Release},
 };
 
@@ -49,8 +49,48 @@ impl Crawl {
             url: case.due.page.url.clone(),
             version: case.version,
             at_s: case.at_s,
+            site: case.due.site,
+            keeps: None,
         })));
         self.under_way.render(ticket, case, release);
+    }
+
+    /// What the last pass brought is stored before the page is released.
+    fn keep_rendering(
+        &mut self,
+        keeps: Ticket,
+        case: RenderCase,
+        release: Release,
+        out: &mut Vec<Command>,
+    ) {
+        let ticket = self.under_way.new_ticket();
+        out.push(Command::Render(Box::new(RenderOrder {
+            ticket,
+            url: case.due.page.url.clone(),
+            version: case.version,
+            at_s: case.at_s,
+            site: case.due.site,
+            keeps: Some(keeps),
+        })));
+        self.under_way.render(ticket, case, release);
+    }
+
+    /// What a rendering brought is stored: what it found becomes known, then the page is released.
+    fn rendering_kept(
+        &mut self,
+        now_s: i64,
+        ticket: Ticket,
+        case: RenderCase,
+        release: Release,
+        out: &mut Vec<Command>,
+    ) {
+        if case.found.is_empty() {
+            return self.release_after(release, out);
+        }
+        // The parts are queued by the commit that makes them known, before the page is released.
+        self.under_way.commit(ticket, Committing::Parts { release });
+        let found = FoundPages { site: case.due.site, at_s: now_s, pages: case.found };
+        out.push(Command::Commit { ticket: Some(ticket), change: Change::Found(found) });
     }
 
     /// A page was rendered.
@@ -61,7 +101,10 @@ impl Crawl {
         rendered: Rendered,
         out: &mut Vec<Command>,
     ) {
-        let Some((case, release)) = self.under_way.rendered(ticket) else { return };
+        let Some((mut case, release)) = self.under_way.rendered(ticket) else { return };
+        if rendered.is_kept {
+            return self.rendering_kept(now_ms / 1000, ticket, case, release, out);
+        }
         let missing: BTreeSet<CanonicalUrl> = rendered.missing.iter().cloned().collect();
         let answer = Answer { status: 200, links: found_links(&rendered), ..Answer::default() };
         let now_s = now_ms / 1000;
@@ -78,18 +121,20 @@ impl Crawl {
             .filter(|url| missing.contains(url))
             .cloned()
             .collect();
-        self.renderings.learn(&case, &rendered, !parts.is_empty());
-        if pages.is_empty() {
+        let renderings = &mut self.renderings;
+        let learn = |families: &mut _| {
+            renderings.learn(families, &case, &rendered, !parts.is_empty());
+        };
+        self.learning.learn_families(case.due.page.id.server(), learn, out);
+        if rendered.has_no_browser {
             return self.release_after(release, out);
         }
-        let site = case.due.site;
-        if let Some(again) = self.renderings.wait(case, parts) {
-            return self.start_rendering(again, release, out);
+        case.found = pages;
+        match self.renderings.wait(case, parts) {
+            Next::Pass(again) => self.start_rendering(again, release, out),
+            Next::Waits(waiting) => self.rendering_kept(now_s, ticket, waiting, release, out),
+            Next::Done(last) => self.keep_rendering(ticket, last, release, out),
         }
-        // The parts are queued by the commit that makes them known, before the page is released.
-        self.under_way.commit(ticket, Committing::Parts { release });
-        let found = FoundPages { site, at_s: now_s, pages };
-        out.push(Command::Commit { ticket: Some(ticket), change: Change::Found(found) });
     }
 
     /// A page's visit, with all that follows from it, is over.

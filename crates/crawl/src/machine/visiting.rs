@@ -116,7 +116,8 @@ impl Crawl {
     fn ask_for_page(&mut self, now_ms: i64, due: Box<DuePage>, out: &mut Vec<Command>) {
         let Some(conditions) = self.sites.conditions(due.site) else { return };
         let ticket = self.under_way.new_ticket();
-        let wanted = self.learning.wanted_of(&due, self.sites.is_top(&due));
+        let mut wanted = self.learning.wanted_of(&due, self.sites.is_top(&due));
+        wanted.fingerprint |= conditions.login_page.is_some();
         let addresses = AddressPolicy::private_if(conditions.allows_private(&due.page.url));
         let order = FetchOrder {
             blocks: conditions.rounds_by == RoundsBy::Auto,
@@ -124,6 +125,7 @@ impl Crawl {
             ignored: ignored_parts(conditions, &due.page.url),
             road: road(conditions, &due.page.url),
             likely_urls: conditions.scripts.likely_urls,
+            site: Some(due.site),
             ..FetchOrder::of_page(ticket, &due.page, &wanted, addresses)
         };
         let conditionally = order.asks_conditionally();
@@ -153,7 +155,13 @@ impl Crawl {
                 self.server_answered(now_ms, due.page.id.server(), feedback(&fetched), out);
                 let verdict = match &fetched.result {
                     Ok(answer) => self.judge(now_ms, &due, conditionally, answer, out),
-                    Err(trouble) => verdict::trouble(trouble),
+                    Err(trouble) => {
+                        if let reason @ Reason::LoginUnreadable(_) = &trouble.reason {
+                            let (site, url) = (due.site, due.page.url.clone());
+                            out.push(Command::LoggedOut { site, url, reason: reason.clone() });
+                        }
+                        verdict::trouble(trouble)
+                    }
                 };
                 self.visited(ticket, asked_ms, &due, verdict, fetched, out);
             }
@@ -184,6 +192,14 @@ impl Crawl {
         answer: &Answer,
         out: &mut Vec<Command>,
     ) -> Verdict {
+        let conditions = self.sites.conditions(due.site);
+        let out_of =
+            conditions.and_then(|conditions| self.learning.logged_out(due, conditions, answer));
+        if let Some(reason) = out_of {
+            let url = due.page.url.clone();
+            out.push(Command::LoggedOut { site: due.site, url, reason: reason.clone() });
+            return Verdict::because(Outcome::Refused, reason);
+        }
         let found = verdict::verdict(&due.page, conditionally, answer);
         let is_top = self.sites.is_top(due);
         let found = self.learning.judge_by_probe(due, is_top, answer, found, out);
@@ -383,7 +399,15 @@ impl Crawl {
         }
         let at_s = visit.at_s;
         let render = render
-            .map(|(due, scripts)| Box::new(RenderCase { due, version, at_s, scripts, pass: 1 }));
+            .map(|(due, scripts)| RenderCase {
+                due,
+                version,
+                at_s,
+                scripts,
+                pass: 1,
+                found: Vec::new(),
+            })
+            .map(Box::new);
         self.commit_visit(ticket, page, visit, (lost, render), out);
     }
 
@@ -393,7 +417,8 @@ impl Crawl {
         let when = conditions.map(|conditions| conditions.scripts.render(&due.page.url));
         let is_own = conditions.is_some_and(|conditions| conditions.collects(&due.page.url));
         let when = when.filter(|_| status == 200 && is_own).unwrap_or_default();
-        self.renderings.wants(when, due, scripts)
+        let families = self.learning.families(due.page.id.server());
+        self.renderings.wants(when, due, scripts, families)
     }
 
     fn commit_visit(

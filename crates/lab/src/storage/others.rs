@@ -375,6 +375,7 @@ fn warc(
             request_head: b"",
             body: &digests,
             truncated: None,
+            resource: None,
         };
         let fields = capture.prepare(algorithm);
         let digest = fields.payload_digest().to_owned();

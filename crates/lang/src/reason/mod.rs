@@ -54,6 +54,17 @@ pub enum Reason {
     },
     /// The site's patterns leave it out.
     LeftOut,
+    /// The site has a log-in, but the answer is for visitors who are not logged in.
+    LoggedOut {
+        /// Its status.
+        status: u16,
+        /// The log-in page to which it leads, if it does.
+        to: Option<String>,
+    },
+    /// Asking for it would probably end the site's log-in.
+    LogsOut,
+    /// The site's log-in cannot be read, for this reason.
+    LoginUnreadable(String),
     /// The page redirects to where pages redirect that do not exist.
     RedirectsLikeMissingPages(String),
     /// The page looks like what the server shows for pages that do not exist.
@@ -73,6 +84,11 @@ impl Reason {
             Lang::En => self.english(),
             Lang::Ja => self.japanese(),
         }
+    }
+
+    /// Whether the site's log-in has ended or cannot be used, so that the site pauses.
+    pub fn is_of_login(&self) -> bool {
+        matches!(self, Self::LoggedOut { .. } | Self::LoginUnreadable(_))
     }
 
     /// The reason as its JSON text, as it is stored.
@@ -112,6 +128,11 @@ impl Reason {
             }
             Self::Robots { line: None } => "robots.txt forbids it".to_owned(),
             Self::LeftOut => "left out by the site's patterns".to_owned(),
+            Self::LoggedOut { to: Some(to), .. } => format!("logged out: redirects to {to}"),
+            Self::LoggedOut { status: 401, .. } => "logged out: status 401".to_owned(),
+            Self::LoggedOut { .. } => "logged out: the log-in page came instead".to_owned(),
+            Self::LogsOut => "not visited: it would probably end the log-in".to_owned(),
+            Self::LoginUnreadable(why) => format!("the log-in cannot be read: {why}"),
             Self::RedirectsLikeMissingPages(to) => {
                 format!("soft 404: redirects to {to}, as for pages that do not exist")
             }
@@ -150,6 +171,15 @@ impl Reason {
             }
             Self::Robots { line: None } => "robots.txt で禁止されています".to_owned(),
             Self::LeftOut => "サイトのパターンで除外されています".to_owned(),
+            Self::LoggedOut { to: Some(to), .. } => {
+                format!("ログアウトされています：{to} へ転送されます")
+            }
+            Self::LoggedOut { status: 401, .. } => "ログアウトされています：状態 401".to_owned(),
+            Self::LoggedOut { .. } => {
+                "ログアウトされています：代わりにログイン画面が返りました".to_owned()
+            }
+            Self::LogsOut => "ログインが終了するおそれがあるため、訪問しません".to_owned(),
+            Self::LoginUnreadable(why) => format!("ログイン情報を読めません（{why}）"),
             Self::RedirectsLikeMissingPages(to) => {
                 format!("存在しないページと同じ {to} へ転送されます（ソフト404）")
             }
@@ -202,6 +232,11 @@ mod tests {
             Reason::Robots { line: Some((3, "Disallow: /".to_owned())) },
             Reason::Robots { line: None },
             Reason::LeftOut,
+            Reason::LoggedOut { status: 302, to: Some(text()) },
+            Reason::LoggedOut { status: 401, to: None },
+            Reason::LoggedOut { status: 200, to: None },
+            Reason::LogsOut,
+            Reason::LoginUnreadable(text()),
             Reason::RedirectsLikeMissingPages(text()),
             Reason::LooksLikeMissingPages,
             Reason::Internal(text()),

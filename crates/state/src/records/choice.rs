@@ -45,6 +45,16 @@ impl SiteHeader {
     /// The most headers of a site.
     pub const MAX: usize = 20;
     const VALUE_MAX_BYTES: usize = 4_000;
+    /// Where a header with a secret belongs.
+    pub const ADVICE: &'static str =
+        "put it into a file and set it with `nenrin site set SITE --secret-headers FILE`";
+
+    /// Whether its value is a secret, which is not a condition of a site that anyone may read.
+    pub fn is_secret(&self) -> bool {
+        let secret = ["authorization", "cookie", "proxy-authorization"];
+        secret.contains(&self.name.to_ascii_lowercase().as_str())
+    }
+
     /// They belong to the connection or are the crawler's own.
     const RESERVED: [&'static str; 9] = [
         "connection",
@@ -88,7 +98,11 @@ impl std::str::FromStr for SiteHeader {
     type Err = String;
 
     fn from_str(line: &str) -> Result<Self, String> {
-        Self::try_from(line.to_owned())
+        let header = Self::try_from(line.to_owned())?;
+        match header.is_secret() {
+            true => Err(format!("{} is a secret; {}", header.name, Self::ADVICE)),
+            false => Ok(header),
+        }
     }
 }
 

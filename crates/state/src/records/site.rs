@@ -2,7 +2,7 @@
 
 use nenrin_revisit::{CollectingWindow, RevisitSettings};
 use nenrin_structure::RoundsBy;
-use nenrin_urls::{CanonicalUrl, Scope};
+use nenrin_urls::{CanonicalUrl, RenderedRecord, Scope};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -100,6 +100,9 @@ pub struct SiteConditions {
     /// What is done for its scripts.
     #[serde(default, skip_serializing_if = "SiteScripts::is_nothing")]
     pub scripts: SiteScripts,
+    /// Where visitors are led who are not logged in. The log-in itself is kept elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login_page: Option<CanonicalUrl>,
 }
 
 fn is_all(by: &RoundsBy) -> bool {
@@ -152,9 +155,11 @@ impl SiteConditions {
         self.tops.contains(url) || self.scope.contains(&self.tops, url) && self.pages.admit(url)
     }
 
-    /// Whether the patterns leave out a page that is inside the scope.
+    /// Whether a page is not visited: the patterns leave it out although it is inside the scope, or it
+    /// is a record of a rendering, which is on no server.
     pub fn leaves_out(&self, url: &CanonicalUrl) -> bool {
-        !self.pages.is_empty() && self.scope.contains(&self.tops, url) && !self.collects(url)
+        RenderedRecord::is_one(url)
+            || !self.pages.is_empty() && self.scope.contains(&self.tops, url) && !self.collects(url)
     }
 
     /// The headers for a request: only the site's own servers get them.
@@ -199,6 +204,7 @@ impl SiteConditions {
             labels: SiteLabels::default(),
             road: SiteRoad::default(),
             scripts: SiteScripts::default(),
+            login_page: None,
         }
     }
 

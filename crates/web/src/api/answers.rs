@@ -1,5 +1,6 @@
 //! Answers of the API.
 
+use nenrin_archive::{LoggedOut, PageRenderings};
 use nenrin_state::{
     Estimate, OrderCurve, Outcome, PageId, PageRecord, Removal, RemovalRow, ServerRecord, Site,
     SiteSums, SiteWorth, VersionRow, VisitRow,
@@ -24,6 +25,8 @@ pub(super) struct SiteAnswer {
     /// Estimated changes per day of its pages, on average.
     rate_per_day: Option<f64>,
     confidence: Option<f64>,
+    /// Why it is paused, if its log-in has ended.
+    pub(super) logged_out: Option<LoggedOut>,
 }
 
 /// Sums over sites.
@@ -44,6 +47,7 @@ impl SiteAnswer {
             importance_share: worth.and_then(|own| own.share_of(&sums.worth)),
             rate_per_day: worth.and_then(SiteWorth::mean_rate_per_day),
             confidence: worth.and_then(SiteWorth::mean_confidence),
+            logged_out: None,
         }
     }
 }
@@ -86,6 +90,8 @@ pub(super) struct PageAnswer {
     /// Estimated changes per day, after the last visit.
     rate_per_day: Option<f64>,
     confidence: Option<f64>,
+    /// Why it is rendered in a browser or not; only where one page is asked for.
+    pub(super) rendering: Option<PageRenderings>,
 }
 
 impl From<PageRecord> for PageAnswer {
@@ -107,6 +113,7 @@ impl From<PageRecord> for PageAnswer {
             importance,
             rate_per_day: page.estimate.map(Estimate::rate_per_day),
             confidence: page.estimate.map(Estimate::confidence),
+            rendering: None,
         }
     }
 }

@@ -57,6 +57,8 @@ fn bad_choice(conditions: &SiteConditions) -> Option<&'static str> {
         Some("`pages` has more than 100 patterns of a kind")
     } else if conditions.headers.len() > SiteHeader::MAX {
         Some("`headers` has more than 20")
+    } else if conditions.headers.iter().any(SiteHeader::is_secret) {
+        Some("`headers` has a secret; set it with `nenrin site set SITE --secret-headers FILE`")
     } else if conditions.ignored.len() > IgnoredPart::MAX
         || conditions.ignored.iter().any(is_unread)
     {
@@ -199,6 +201,10 @@ pub(super) fn schema() -> Value {
             },
             "road": road(),
             "scripts": scripts(),
+            "login_page": {
+                "type": "string", "format": "uri",
+                "description": "where visitors are led who are not logged in; the log-in itself is not shown",
+            },
             "keeping": {
                 "type": "object", "additionalProperties": false,
                 "properties": {

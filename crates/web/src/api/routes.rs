@@ -541,7 +541,10 @@ impl Call<'_> {
 
     pub(super) fn shown(&self, site: SiteId) -> Result<SiteAnswer, WebError> {
         let site = site::find(self.app, &site.0.to_string())?;
-        Ok(SiteAnswer::new(site, &self.sums()?))
+        let logged_out = nenrin_archive::logged_out_of(&*self.app.state, &site)?;
+        let mut answer = SiteAnswer::new(site, &self.sums()?);
+        answer.logged_out = logged_out;
+        Ok(answer)
     }
 
     fn sums(&self) -> Result<Sums, WebError> {
@@ -732,7 +735,11 @@ fn visits(call: &Call<'_>) -> Result<Response, WebError> {
 fn page(call: &Call<'_>) -> Result<Response, WebError> {
     let url = call.url()?;
     let page = call.app.state.page(&url)?;
-    ok(PageAnswer::from(page.ok_or_else(|| WebError::not_found(format!("page {url}")))?))
+    let page = page.ok_or_else(|| WebError::not_found(format!("page {url}")))?;
+    let rendering = nenrin_archive::renderings_of(&*call.app.state, &page)?;
+    let mut answer = PageAnswer::from(page);
+    answer.rendering = rendering;
+    ok(answer)
 }
 
 fn versions(call: &Call<'_>) -> Result<Response, WebError> {

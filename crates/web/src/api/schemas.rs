@@ -81,6 +81,10 @@ fn sites() -> Value {
             ("received_bytes", whole()), ("stored_bytes", whole()),
             ("importance", json!({"type": "number", "description": "sum over its pages; the average known page has 1"})),
             ("importance_share", share()), ("rate_per_day", rate()), ("confidence", share()),
+            ("logged_out", json!({
+                "type": ["object", "null"],
+                "description": "why it is paused, if its log-in has ended; only where one site is asked for",
+            })),
         ]),
         "Sites": list(reference("Site")),
         "Look": exactly(json!({
@@ -162,6 +166,10 @@ fn pages() -> Value {
             ("outcome", maybe_text()), ("visits", whole()),
             ("changes", whole()), ("significant", whole()), ("failures", whole()), ("bytes", whole()),
             ("importance", importance()), ("rate_per_day", rate()), ("confidence", share()),
+            ("rendering", json!({
+                "type": ["object", "null"],
+                "description": "why it is rendered in a browser or not, and when; only where one page is asked for",
+            })),
         ]),
         "Pages": portion("Page"),
         "Version": record(&[

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use nenrin_state::{RenderWhen, SiteConditions, SiteRoad, SiteScripts};
-use nenrin_urls::Proxy;
+use nenrin_urls::{CanonicalUrl, Proxy};
 
 use super::{SiteForm, check::Check, revisit::lines};
 
@@ -13,6 +13,8 @@ impl SiteForm {
         self.proxy = road.proxy.as_ref().map(ToString::to_string).unwrap_or_default();
         self.source = road.source.map(|address| address.to_string()).unwrap_or_default();
         self.any_certificate = road.any_certificate.clone().unwrap_or_default();
+        let login_page = conditions.login_page.as_ref();
+        self.login_page = login_page.map(ToString::to_string).unwrap_or_default();
         let scripts = &conditions.scripts;
         self.render = scripts.render.name().into();
         self.render_paths = lines(&scripts.paths);
@@ -44,6 +46,15 @@ impl SiteForm {
             check.error("proxy", problem);
         }
         road
+    }
+
+    pub(super) fn login_page(&self, check: &mut Check) -> Option<CanonicalUrl> {
+        match self.login_page.trim() {
+            "" => None,
+            text => CanonicalUrl::parse_typed(text)
+                .map_err(|error| check.error("login_page", &error.to_string()))
+                .ok(),
+        }
     }
 
     pub(super) fn scripts(&self, check: &mut Check) -> SiteScripts {

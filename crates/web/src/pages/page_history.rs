@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use maud::{Markup, html};
-use nenrin_archive::changes::Wanted;
+use nenrin_archive::{PageRenderings, changes::Wanted};
 use nenrin_state::{PageRecord, Summary, VersionRow, VisitRow};
 use nenrin_urls::CanonicalUrl;
 
@@ -39,6 +39,16 @@ pub(crate) struct PageVersions<'a> {
     pub(crate) url: &'a CanonicalUrl,
     pub(crate) page: Option<&'a PageRecord>,
     pub(crate) versions: &'a [(CanonicalUrl, VersionRow)],
+    /// What its renderings left behind.
+    pub(crate) renderings: Option<&'a PageRenderings>,
+}
+
+impl PageVersions<'_> {
+    /// The picture of a version, if it was rendered.
+    fn view(&self, row: &VersionRow) -> Option<&CanonicalUrl> {
+        let of = self.renderings.filter(|of| of.views_s.contains(&row.at_s))?;
+        of.view.as_ref()
+    }
 }
 
 /// The versions in time, newest first: title, size, how much changed, and the line that says most.
@@ -57,7 +67,7 @@ pub(crate) fn strip(
                 h2 { (t("The page over time", "ページの移り変わり")) }
                 ol.strip tabindex="0" aria-label=(t("Versions, newest first", "版（新しい順）")) {
                     @for (i, ((exact, row), summary)) in shown.iter().zip(&read).enumerate() {
-                        (card(visitor, of.url, exact, row, of.versions.get(i + 1).map(|(_, row)| row), summary.as_ref()))
+                        (card(visitor, of, exact, row, of.versions.get(i + 1).map(|(_, row)| row), summary.as_ref()))
                     }
                 }
                 @if is_unread && of.page.is_some() {
@@ -93,7 +103,7 @@ fn summaries(
 
 fn card(
     visitor: &Visitor,
-    url: &CanonicalUrl,
+    of: &PageVersions<'_>,
     exact: &CanonicalUrl,
     row: &VersionRow,
     before: Option<&VersionRow>,
@@ -107,6 +117,7 @@ fn card(
         li {
             p.date { (format::short_time(row.at_s)) }
             @if picture::is_shown(row) { a.thumb href=(open) { (picture::thumbnail(row.at_s, exact)) } }
+            @if let Some(view) = of.view(row) { a.thumb href=(open) { (picture::thumbnail(row.at_s, view)) } }
             p.title { a href=(open) { bdi { (title.unwrap_or(t("open", "開く"))) } } }
             @if let Some(line) = line {
                 p.line class=(if line.removed { "removed" } else { "added" }) { bdi { (line.line) } }
@@ -114,7 +125,7 @@ fn card(
             (amount(visitor, row, before))
             p.links.hint {
                 (format::bytes(row.bytes))
-                @if let Some(before) = before { " · " a href=(diff_link(&visitor.replay, before.at_s, row.at_s, url)) { (t("what changed", "差分")) } }
+                @if let Some(before) = before { " · " a href=(diff_link(&visitor.replay, before.at_s, row.at_s, of.url)) { (t("what changed", "差分")) } }
             }
         }
     }

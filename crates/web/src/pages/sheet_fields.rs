@@ -265,6 +265,8 @@ impl Sheet<'_> {
             }
             (self.text("any_certificate", self.t("Accept any certificate, because", "証明書を検証しない理由"),
                 self.t("The reason is stored. Empty: certificates are checked, as usual.", "理由は保存されます。空欄：通常どおり検証します。"), &form.any_certificate, ""))
+            (self.text("login_page", self.t("Log-in page", "ログイン画面"),
+                self.t("Where visitors are led who are not logged in, for a site behind a log-in. The log-in itself is set with nenrin site set SITE --cookies FILE.", "ログインしていない訪問者が導かれるページ（ログインが必要なサイト用）。ログイン情報は nenrin site set SITE --cookies FILE で設定します。"), &form.login_page, "https://example.com/login"))
         }
     }
 

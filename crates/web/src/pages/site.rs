@@ -63,6 +63,7 @@ pub(crate) fn site(
         (heading(app, visitor, site, is_live))
         (layout::note(note(visitor, query.get("note"))))
         (overview::incidents(visitor, &app.state.incidents()?, Some(site.id)))
+        (logged_out(app, visitor, site)?)
         div data-events=[events.as_deref()] {
             div data-part="progress" { (progress::shown(app, visitor, site, &rounds)?) }
             div data-part="figures" { (figures(app, visitor, site)?) }
@@ -80,6 +81,20 @@ pub(crate) fn site(
         (conditions(visitor, site))
     };
     Ok(layout::page_refreshed(visitor, Menu::None, &site.name, content, is_live))
+}
+
+/// Why the site is paused, if its log-in has ended.
+fn logged_out(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError> {
+    let out = nenrin_archive::logged_out_of(&*app.state, site)?;
+    Ok(html! {
+        @if let Some(out) = out {
+            p.note.bad {
+                (visitor.t("Paused. ", "停止中です。")) bdi { (out.url.shown()) } ": " (out.reason.text(visitor.lang)) " "
+                (visitor.t("Set a new log-in with", "新しいログイン情報の設定："))
+                " " code { "nenrin site set " (site.name) " --cookies FILE" }
+            }
+        }
+    })
 }
 
 /// Whether the page fills itself: the site is new or being collected.

@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
-use nenrin_archive::Reasons;
+use nenrin_archive::{PageRenderings, Reasons};
+use nenrin_lang::RenderReason;
 use nenrin_state::{PageRecord, VersionId, VersionRow};
 use nenrin_urls::CanonicalUrl;
 
@@ -50,6 +51,10 @@ pub(crate) fn timeline(
     if versions.is_empty() && page.is_none() {
         return Err(WebError::not_found(format!("page {url} in this archive")));
     }
+    let renderings = match &page {
+        Some(page) => nenrin_archive::renderings_of(&*app.state, page)?,
+        None => None,
+    };
     let t = |en, ja| visitor.t(en, ja);
     let older = (versions.len() > SHOWN).then(|| versions[SHOWN].1.clone());
     let title = format!("{} – {}", t("Versions", "版"), url.shown());
@@ -73,8 +78,8 @@ pub(crate) fn timeline(
             }
         }
         (figures(visitor, page.as_ref()))
-        @if let Some(page) = &page { (schedule(app, visitor, page)?) }
-        (page_history::strip(shared, visitor, &PageVersions { url: &url, page: page.as_ref(), versions: &versions })?)
+        @if let Some(page) = &page { (schedule(app, visitor, page)?) (rendering(visitor, renderings.as_ref())) }
+        (page_history::strip(shared, visitor, &PageVersions { url: &url, page: page.as_ref(), versions: &versions, renderings: renderings.as_ref() })?)
         (year(app, visitor, &url, query)?)
         (page_history::sizes(visitor, &versions))
         (table(visitor, &url, &versions))
@@ -93,6 +98,21 @@ pub(crate) fn timeline(
 fn cursor(query: &Fields) -> Option<(i64, VersionId)> {
     let (at_s, version) = query.some("before")?.rsplit_once('-')?;
     Some((at_s.parse().ok()?, VersionId(version.parse().ok()?)))
+}
+
+/// Whether the page is rendered in a browser, and why.
+fn rendering(visitor: &Visitor, of: Option<&PageRenderings>) -> Markup {
+    html! {
+        @if let Some(of) = of.filter(|of| of.why != RenderReason::Never || !of.views_s.is_empty()) {
+            p.hint {
+                (visitor.t("In a browser: ", "ブラウザーでの描画："))
+                (of.why.text(visitor.lang))
+                @if let Some(last_s) = of.views_s.last() {
+                    " " (visitor.t("Last rendered: ", "最後の描画：")) (format::short_time(*last_s))
+                }
+            }
+        }
+    }
 }
 
 fn figures(visitor: &Visitor, page: Option<&PageRecord>) -> Markup {

@@ -375,7 +375,10 @@ impl Simulation {
                 self.report.skipped += report.counts.skipped;
                 self.note("round", &format!("{} {:?}", report.round, report.counts));
             }
-            Command::Commit { .. } | Command::Stopped | Command::Trapped { .. } => {}
+            Command::Commit { .. }
+            | Command::Stopped
+            | Command::LoggedOut { .. }
+            | Command::Trapped { .. } => {}
         }
         Ok(())
     }
