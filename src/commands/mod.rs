@@ -116,9 +116,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
     let shared = cli.state.zip(cli.content);
     let shared = shared.map(|(state, content)| SharedPlaces { state, content, partitions });
     let context = Context { archive, shared, config, config_file, json };
-    if context.shared.is_some() {
-        refuse_shared(&cli.command)?;
-    }
+    context.shared.as_ref().map_or(Ok(()), |_| refuse_shared(&cli.command))?;
     match cli.command {
         Command::Run(args) => run::run(&context, &args),
         Command::Demo(args) => demo::demo(&context, &args),
@@ -164,22 +162,16 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
 /// What only an archive in a folder can do, and the way out.
 fn refuse_shared(command: &Command) -> anyhow::Result<()> {
     let way_out = match command {
-        Command::Collect(_) | Command::Demo(_) => {
-            "register sites with `nenrin site add`, and `nenrin run` collects them"
-        }
+        Command::Collect(_) | Command::Demo(_) => "use `nenrin site add` and `nenrin run`",
         Command::Import(ImportCommand::Mirror(_) | ImportCommand::History(_)) => {
             "import into an archive in a folder, and move it here with `nenrin migrate --from FOLDER`"
         }
-        Command::Backup(_) => {
-            "back the database up with pg_dump first and the bucket after it, with their own tools"
-        }
+        Command::Backup(_) => "save the database with pg_dump, and after that copy the bucket",
         Command::Reindex { search: false } => {
             "delete the folder of --archive to rebuild the indexes of this machine; a lost database \
              is restored from its backup"
         }
-        Command::Verify(args) if args.repair || args.accept_loss => {
-            "restore damaged objects from a backup or an older version of the bucket"
-        }
+        Command::Verify(args) if args.repair || args.accept_loss => "restore it from a backup",
         _ => return Ok(()),
     };
     Err(usage(anyhow::anyhow!("this does not work on an archive that workers share; {way_out}")))

@@ -24,10 +24,8 @@ use crate::{
     table::say,
 };
 
-/// How often mail between partitions is looked for.
+/// How often mail between partitions is looked for, and leases are tried again.
 const MAIL_PAUSE: Duration = Duration::from_secs(2);
-/// And after the database did not answer, leases.
-const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// A partition that is held here.
 struct Held {
@@ -73,7 +71,7 @@ pub(super) fn run(
                 _ = tending.tick() => {
                     if let Err(error) = tend(context, shared, &mut worker, &mut holding).await {
                         tracing::warn!("leases are not renewed: {error:#}");
-                        tending.reset_after(TRY_AGAIN);
+                        tending.reset_after(MAIL_PAUSE);
                     }
                 }
                 _ = mail.tick() => {
@@ -100,8 +98,8 @@ pub(super) fn run(
         anyhow::Ok(())
     })?;
     worker.leave()?;
-    let round_trips = shared.database().round_trips();
-    let object_requests = shared.object_requests();
+    let (round_trips, object_requests) =
+        (shared.database().round_trips(), shared.object_requests());
     tracing::info!(round_trips, object_requests, "this worker ends");
     Ok(Exit::Done)
 }

@@ -296,7 +296,7 @@ fn no_contract_has_many_methods() {
 /// What is not command line, configuration, terminal output, driver or clock belongs to a crate.
 #[test]
 fn the_command_line_stays_small() {
-    const LINES_MAX: usize = 6_560;
+    const LINES_MAX: usize = 6_500;
     let is_of_binary = |path: &&PathBuf| path.starts_with("src");
     let lines: usize = files()
         .iter()
