@@ -110,7 +110,7 @@ pub(crate) enum Ended {
 /// What a happening means for the machine.
 enum Meaning {
     /// It takes this event; with an answer comes its content, which may have to be stored.
-    Event(Event, Content),
+    Event(Event, Box<Content>),
     Nothing,
     Failed(anyhow::Error),
 }
@@ -388,13 +388,13 @@ impl Driver {
                 self.count(|figures| figures.answered(fetched.elapsed_ms));
                 return Meaning::Event(
                     Event::Fetched { ticket, fetched },
-                    Content { exchange, share, cookies },
+                    Box::new(Content { exchange, share, cookies }),
                 );
             }
             Happening::StoreFailed(error) => return Meaning::Failed(error.into()),
             Happening::StateFailed(error) => return Meaning::Failed(error.into()),
         };
-        Meaning::Event(event, Content::default())
+        Meaning::Event(event, Box::default())
     }
 
     /// Carries out a command. `content` is what came with the answer that the machine has just taken.
