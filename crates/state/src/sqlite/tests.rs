@@ -175,14 +175,15 @@ fn a_state_has_small_pages_until_it_is_large() {
     let path = folder.path().join("state.sqlite");
     let state = SqliteState::open(&path, 3600).unwrap();
     let page_bytes = || {
-        let read = |c: &Connection| c.pragma_query_value(None, "page_size", |row| row.get(0));
+        let read =
+            |c: &Connection| c.pragma_query_value(None, "page_size", |row| row.get::<_, i64>(0));
         state.read(read).unwrap()
     };
     let add = |note: i64| {
         let add = "INSERT INTO notes VALUES (?1, 'long', ?2)";
         state.write("grown", |t| Ok(t.execute(add, (note, "x".repeat(4096)))?)).unwrap();
     };
-    assert_eq!(page_bytes(), 512_i64);
+    assert_eq!(page_bytes(), 512);
     let other = Connection::open(&path).unwrap();
     other.query_row("SELECT count(*) FROM notes", [], |row| row.get::<_, i64>(0)).unwrap();
     (0..300).for_each(add);
@@ -190,8 +191,9 @@ fn a_state_has_small_pages_until_it_is_large() {
     drop(other);
     (300..700).for_each(add);
     assert_eq!(page_bytes(), 4096);
-    let mode = |c: &Connection| c.pragma_query_value(None, "journal_mode", |row| row.get(0));
-    assert_eq!(state.read(mode).unwrap(), "wal".to_owned());
+    let mode =
+        |c: &Connection| c.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0));
+    assert_eq!(state.read(mode).unwrap(), "wal");
     let count = "SELECT count(*) FROM notes";
     let count = |c: &Connection| c.query_row(count, [], |row| row.get::<_, i64>(0));
     assert_eq!(state.read(count).unwrap(), 700);
