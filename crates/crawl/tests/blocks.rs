@@ -1,6 +1,5 @@
 //! Shared blocks as evidence: a menu that was replaced on one page brings the pages that have it
 //! forward, in the same round.
-#![expect(clippy::unwrap_used, reason = "a world that cannot be built must fail its test")]
 
 use crate::world;
 

@@ -1,5 +1,4 @@
 //! Pages that belong to two sites: the machine over a real state in memory.
-#![expect(clippy::unwrap_used, reason = "a world that cannot be built must fail its test")]
 
 use crate::world;
 

@@ -1,5 +1,4 @@
 //! Rounds that choose their pages: the machine visits what the pure plan says, over restarts too.
-#![expect(clippy::unwrap_used, reason = "a world that cannot be built must fail its test")]
 
 use crate::world;
 

@@ -1,7 +1,5 @@
 //! Compacting keeps everything, frees space, follows what changed, and survives crashes.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
-
 use crate::common;
 
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! A crash at every write, a full disk, and what is left afterwards.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
-
 use crate::common;
 
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! Truncated, bit-flipped, missing, duplicated and foreign packs.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
-
 use crate::common;
 
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! An index is made of directories and records, without reading bodies.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
-
 use crate::common;
 
 use std::sync::Arc;

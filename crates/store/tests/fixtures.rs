@@ -2,8 +2,6 @@
 //! damage. `cargo test -p nenrin-store --test store -- fixtures:: --ignored` writes those of the present
 //! format again, which is right only before a release has written it.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
-
 use crate::common;
 
 use std::path::{Path, PathBuf};

@@ -1,7 +1,5 @@
 //! What is put comes back, also from an archive that was closed, and costs only what is new.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
-
 use crate::common;
 
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! Bodies too large for memory: cut into pieces, exact, and kept or given back as a whole.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on may panic")]
-
 use crate::common;
 
 use std::io::{self, Read};
