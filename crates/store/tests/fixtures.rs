@@ -266,7 +266,8 @@ fn pictures_that_would_be_slow_are_recoded_in_part_and_come_back() {
         slow_pictures().iter().map(|picture| picture.put(&store, None).unwrap().id).collect();
     store.sync().unwrap();
     let report = store.compact(&small(), &mut |_, _| {}).unwrap();
-    assert_eq!((report.recoded, report.slow), (3, 0), "{report:?}");
+    // One of them may be slow, however few versions there are.
+    assert_eq!((report.recoded, report.slow), (3, 1), "{report:?}");
     for store in [store, open(&load("format-1/fronts"))] {
         ids.iter().zip(slow_pictures()).for_each(|(id, picture)| picture.check(&store, *id));
         assert_sound(&store);

@@ -297,9 +297,7 @@ impl NewPages {
 
     /// Says to a server's queue how many new pages wait here.
     pub(crate) fn count_resting(&self, server: ServerId, servers: &mut Servers) {
-        let aside = self.aside.get(&server).map_or(0, Vec::len);
-        let loading = self.loading.get(&server).copied().unwrap_or(0);
-        servers.set_resting_new(server, self.order.waiting(server) + aside + loading);
+        servers.set_resting_new(server, self.order.waiting(server));
     }
 
     /// New pages came from the state, or were found to have no times of their own.

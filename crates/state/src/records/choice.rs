@@ -222,8 +222,10 @@ mod tests {
         {
             assert!(SiteHeader::try_from(wrong.to_owned()).is_err(), "{wrong:?}");
         }
-        let header: SiteHeader = "Cookie:  a=b; c=d ".parse().unwrap();
-        assert_eq!(header.to_string(), "Cookie: a=b; c=d");
+        let header: SiteHeader = "X-Key:  a=b; c=d ".parse().unwrap();
+        assert_eq!(header.to_string(), "X-Key: a=b; c=d");
+        assert!("Cookie: a=b".parse::<SiteHeader>().is_err(), "it is a secret");
+        assert!(SiteHeader::try_from("Cookie: a=b".to_owned()).is_ok(), "older archives have some");
     }
 
     #[test]

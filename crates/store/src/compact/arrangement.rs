@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::arrange::Page;
-use super::limits::Limits;
+use super::limits::{Arrangement, Limits};
 use super::options::CompactOptions;
 use super::portion::Seen;
 use crate::error::StoreError;
@@ -26,15 +26,6 @@ const TRIAL_LEVEL: i32 = 6;
 const WORTHWHILE_PART: u64 = 20;
 /// Pages that say how frames are arranged.
 const ENOUGH_VOTES: usize = 64;
-
-/// What makes a group of bodies that frames keep together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Arrangement {
-    /// The versions of a page.
-    ByPage,
-    /// The pages of one time.
-    ByTime,
-}
 
 /// A group for each page.
 pub(super) fn by_page(pages: &[Vec<Seen>]) -> Vec<Vec<Digest>> {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::arrange::{Page, arrange, in_frames_order};
-use super::arrangement::{self, Arrangement};
-use super::limits::Limits;
+use super::arrangement;
+use super::limits::{Arrangement, Limits};
 use super::options::CompactOptions;
 use super::order::Order;
 use super::output::Output;

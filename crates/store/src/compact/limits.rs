@@ -1,6 +1,5 @@
 //! Where a frame ends: large ones are small on disk, and slow to read.
 
-use super::arrangement::Arrangement;
 use super::options::CompactOptions;
 use crate::bodies::MAX_ENTRIES;
 use crate::media::Class;
@@ -17,6 +16,15 @@ const TIMES_BY_TIME: usize = 2;
 const PREFIX_TIMES: usize = 4;
 /// A frame of less than a quarter takes its neighbour in.
 const SMALL_PART: u64 = 4;
+
+/// What makes a group of bodies that frames keep together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrangement {
+    /// The versions of a page.
+    ByPage,
+    /// The pages of one time.
+    ByTime,
+}
 
 /// The bounds of the frames of a site and class.
 pub(super) struct Limits {
