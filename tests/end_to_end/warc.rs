@@ -107,8 +107,7 @@ fn an_export_comes_back_as_the_same_records() {
     assert_eq!(count(RecordType::Request), count(RecordType::Response));
     assert!(count(RecordType::Revisit) > 50, "{report}");
 
-    // Heads are what the server sent, apart from what no longer describes the body and the values of
-    // cookies.
+    // Heads are what the server sent, apart from what no longer describes the body.
     let block = |path: &str| {
         let url = site.url(path);
         let is_it = |(kind, fields, _): &&Compared| {
@@ -118,7 +117,7 @@ fn an_export_comes_back_as_the_same_records() {
         String::from_utf8_lossy(&written.iter().find(is_it).unwrap().2).into_owned()
     };
     let chunked = block("/chunks");
-    assert!(chunked.contains("\r\nSET-Cookie: redacted\r\nSet-cookie: redacted\r\n"), "{chunked}");
+    assert!(chunked.contains("\r\nSET-Cookie: a\r\nSet-cookie: b\r\n"), "{chunked}");
     assert!(chunked.contains("\r\nX-Orig-Transfer-Encoding: chunked\r\nContent-Length: 12\r\n"));
     assert!(chunked.ends_with("\r\n\r\n<p>in chunks"), "{chunked}");
 

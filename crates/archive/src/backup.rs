@@ -8,7 +8,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{self, Read, Write},
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
@@ -19,6 +19,7 @@ use crate::{
     Archive, ArchiveError, OpenOptions, Progress, Result,
     archive::{INDEX, PACKS, STATE},
     lock::Lock,
+    noted,
     spans::rfc3339,
 };
 
@@ -101,7 +102,7 @@ impl Archive {
         drop(lock);
         done.versions = check(target)?;
         note.date = Some(rfc3339(now_s));
-        write_note(target, &note)?;
+        noted::write(target, NOTE, &note)?;
         Ok(done)
     }
 
@@ -158,7 +159,7 @@ fn begin(target: &Path, of: PathBuf) -> Result<Note> {
         return Err(ArchiveError::Input(format!("{} {what}", target.display())));
     }
     let note = Note { nenrin_backup: FORMAT, of, date: None };
-    write_note(target, &note)?;
+    noted::write(target, NOTE, &note)?;
     Ok(note)
 }
 
@@ -173,19 +174,6 @@ fn read_note(folder: &Path) -> Result<Option<Note>> {
         Ok(note) if note.nenrin_backup == FORMAT => Ok(Some(note)),
         _ => Err(ArchiveError::Input(format!("{} cannot be read", path.display()))),
     }
-}
-
-fn write_note(folder: &Path, note: &Note) -> Result<()> {
-    let path = folder.join(NOTE);
-    let part = folder.join(format!("{NOTE}.part"));
-    let write = || {
-        let mut file = File::create(&part)?;
-        file.write_all(&serde_json::to_vec_pretty(note)?)?;
-        file.sync_all()?;
-        fs::rename(&part, &path)?;
-        File::open(folder)?.sync_all()
-    };
-    write().map_err(ArchiveError::writing(&path))
 }
 
 /// Makes the index of the copy, and counts what can be found by it.

@@ -43,6 +43,7 @@ mod lock;
 mod logins;
 mod migrate;
 mod mirror;
+mod noted;
 pub mod noticing;
 pub mod preview;
 mod quota;

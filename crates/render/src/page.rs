@@ -129,7 +129,8 @@ impl<'b> Page<'b> {
         for domain in ["Page.enable", "Network.enable", "Runtime.enable", "Inspector.enable"] {
             self.call(domain, json!({}), LOOK_TIMEOUT).await?;
         }
-        let auto = json!({"autoAttach": true, "waitForDebuggerOnStart": false, "flatten": true});
+        // They wait until their requests are reported.
+        let auto = json!({"autoAttach": true, "waitForDebuggerOnStart": true, "flatten": true});
         self.call("Target.setAutoAttach", auto, LOOK_TIMEOUT).await?;
         self.call("Network.setBypassServiceWorker", json!({"bypass": true}), LOOK_TIMEOUT).await?;
         self.call("Network.setCacheDisabled", json!({"cacheDisabled": true}), LOOK_TIMEOUT).await?;

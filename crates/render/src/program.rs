@@ -76,6 +76,10 @@ pub(crate) fn is_root() -> bool {
     }
 }
 
+/// How often the list of connections is read to find one.
+#[cfg(target_os = "linux")]
+const LIST_READINGS: usize = 5;
+
 /// Whether the program at the other end of a connection over loopback is of the user of this process;
 /// elsewhere than on Linux it is not known, and taken to be.
 pub(crate) fn is_of_this_user(peer: SocketAddr) -> bool {
@@ -83,8 +87,10 @@ pub(crate) fn is_of_this_user(peer: SocketAddr) -> bool {
     {
         use std::os::unix::fs::MetadataExt as _;
         let Ok(own) = std::fs::metadata("/proc/self") else { return false };
-        let Ok(connections) = std::fs::read_to_string("/proc/self/net/tcp") else { return false };
-        owner_of(&connections, peer) == Some(own.uid())
+        // The list may leave a connection out while others come and go.
+        let owner = (0..LIST_READINGS)
+            .find_map(|_| owner_of(&std::fs::read_to_string("/proc/self/net/tcp").ok()?, peer));
+        owner == Some(own.uid())
     }
     #[cfg(not(target_os = "linux"))]
     {

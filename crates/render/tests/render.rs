@@ -209,7 +209,7 @@ async fn lazy_pictures_workers_and_modules_are_asked_for() {
     let Some(mut renderer) = renderer(patient) else { return };
     let page = "<div style='height:5000px'>tall</div><img loading=lazy src=/lazy.png>
         <script type=module>import {text} from '/m.js'; document.body.append(text);</script>
-        <script>new Worker('/w.js').onmessage = (m) => document.body.append(m.data);
+        <script>var worker = new Worker('/w.js'); worker.onmessage = (m) => document.body.append(m.data);
         new IntersectionObserver((seen, self) => { if (seen[0].isIntersecting) {
           self.disconnect(); fetch('/scrolled.json').catch(() => {}); } })
           .observe(document.querySelector('img'));</script>";
@@ -219,7 +219,7 @@ async fn lazy_pictures_workers_and_modules_are_asked_for() {
         (
             "http://e.example/w.js",
             "text/javascript",
-            "fetch('/of-worker.json').catch(() => {}); postMessage('from worker')",
+            "fetch('/of-worker.json').catch(() => {}).then(() => postMessage('from worker'))",
         ),
     ]);
     let shown = render(&mut renderer, "http://e.example/", &table).await;

@@ -13,7 +13,6 @@ mod text;
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    io::Write,
     path::Path,
 };
 
@@ -26,7 +25,7 @@ use self::{
     file::{TableFile, Value, time},
     text::TextReader,
 };
-use crate::{Archive, ArchiveError, Progress, Result, counted};
+use crate::{Archive, ArchiveError, Progress, Result, counted, noted};
 
 const STATE: &str = "tables.json";
 const FORMAT: u32 = 1;
@@ -315,15 +314,7 @@ impl Export<'_> {
             file.finish()?;
             self.written.files.insert(name);
         }
-        let (path, part) = (self.folder.join(STATE), self.folder.join(format!("{STATE}.part")));
-        let write = || {
-            let mut file = fs::File::create(&part)?;
-            file.write_all(&serde_json::to_vec_pretty(&self.written)?)?;
-            file.sync_all()?;
-            fs::rename(&part, &path)?;
-            fs::File::open(self.folder)?.sync_all()
-        };
-        write().map_err(ArchiveError::writing(&path))
+        noted::write(self.folder, STATE, &self.written)
     }
 
     /// Deletes files that no portion has named.

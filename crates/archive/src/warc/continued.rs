@@ -6,7 +6,7 @@
 
 use std::{
     fs::{self, File},
-    io::{BufRead, BufReader, BufWriter, Read, Write},
+    io::{BufRead, BufReader, BufWriter, Read},
     path::Path,
 };
 
@@ -20,7 +20,7 @@ use super::{
     export::{ExportOptions, Exported},
     since::Since,
 };
-use crate::{Archive, ArchiveError, Progress, Result, spans::rfc3339};
+use crate::{Archive, ArchiveError, Progress, Result, noted, spans::rfc3339};
 
 const STATE: &str = "export.json";
 const INDEX: &str = "index.cdxj";
@@ -121,7 +121,7 @@ impl Archive {
         if exported.responses + exported.revisits == 0 {
             exported.files.clear();
             delete_unnamed(folder, &state)?;
-            write_state(folder, &state)?;
+            noted::write(folder, STATE, &state)?;
             return Ok(exported);
         }
         let Some(first) = exported.files.first() else { return Ok(exported) };
@@ -130,7 +130,7 @@ impl Archive {
         add_versions(&mut state.versions, std::mem::take(&mut exported.versions));
         let (responses, revisits) = (exported.responses, exported.revisits);
         state.runs.push(Run { date: rfc3339(now_s), responses, revisits, index, files });
-        write_state(folder, &state)?;
+        noted::write(folder, STATE, &state)?;
         index_all(folder, &mut state)?;
         Ok(exported)
     }
@@ -178,19 +178,6 @@ fn read_state(folder: &Path, selection: &Selection) -> Result<State> {
     }
 }
 
-fn write_state(folder: &Path, state: &State) -> Result<()> {
-    let path = folder.join(STATE);
-    let part = folder.join(format!("{STATE}.part"));
-    let write = || {
-        let mut file = File::create(&part)?;
-        file.write_all(&serde_json::to_vec_pretty(state)?)?;
-        file.sync_all()?;
-        fs::rename(&part, &path)?;
-        File::open(folder)?.sync_all()
-    };
-    write().map_err(ArchiveError::writing(&path))
-}
-
 /// Deletes what no run that ended has named.
 fn delete_unnamed(folder: &Path, state: &State) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(ArchiveError::reading(folder))? {
@@ -226,7 +213,7 @@ fn index_all(folder: &Path, state: &mut State) -> Result<()> {
     index.finish().map_err(failed())?;
     fs::rename(&part, &path).map_err(failed())?;
     state.indexed_runs = state.runs.len();
-    write_state(folder, state)
+    noted::write(folder, STATE, state)
 }
 
 fn written(path: &Path) -> Result<WrittenFile> {
@@ -401,7 +388,7 @@ mod tests {
         fs::remove_file(world.out().join(INDEX)).unwrap();
         let mut state = read_state(&world.out(), &read_selection(&world.out())).unwrap();
         state.indexed_runs = 0;
-        write_state(&world.out(), &state).unwrap();
+        noted::write(&world.out(), STATE, &state).unwrap();
         world.go_on();
         assert_eq!(fs::read_to_string(world.out().join(INDEX)).unwrap().lines().count(), 4);
     }

@@ -562,12 +562,11 @@ fn page_line(
     })
 }
 
-/// Cookies and passwords leave the archive with no export.
+/// Cookies and passwords that were sent leave the archive with no export. What servers set for a log-in
+/// is not recorded in the first place.
 fn without_secrets(mut head: VersionHead) -> VersionHead {
-    for part in [&mut head.request_head, &mut head.response_head] {
-        if let Cow::Owned(clean) = redact(part) {
-            *part = clean;
-        }
+    if let Cow::Owned(clean) = redact(&head.request_head) {
+        head.request_head = clean;
     }
     head
 }
