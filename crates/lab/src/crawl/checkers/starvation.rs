@@ -54,32 +54,27 @@ impl Starvation {
 }
 
 /// How many days a page may have to wait for its turn where a site, or all sites together, have this
-/// many visits a day. These are divided among the partitions by their pages, and within one its servers
-/// take turns: so the pages of a server wait for one another and for as many turns of the other servers
-/// there. `shared_by` says which site's visits a page uses.
+/// many visits a day: all pages of a server may have to wait for one another, and the servers that
+/// share the visits as well, in whatever partition. `shared_by` says which site's visits a page uses.
 pub fn days_to_wait<'s>(
     states: impl Iterator<Item = &'s dyn State>,
     visits: u64,
     shared_by: impl Fn(&PageRecord) -> SiteId,
 ) -> Result<u64, StateError> {
-    let mut sites: BTreeMap<SiteId, BTreeMap<usize, BTreeMap<Server, u64>>> = BTreeMap::new();
+    let mut sites: BTreeMap<SiteId, BTreeMap<Server, u64>> = BTreeMap::new();
     let mut partitions = 0;
-    for (partition, state) in states.enumerate() {
-        partitions = partition + 1;
+    for state in states {
+        partitions += 1;
         for page in state.pages(PageFilter { site: None, after: None, limit: 1_000_000 })? {
-            let servers = sites.entry(shared_by(&page)).or_default().entry(partition).or_default();
+            let servers = sites.entry(shared_by(&page)).or_default();
             *servers.entry(page.url.server()).or_default() += 1;
         }
     }
     // Visits that were given to a partition and not used, because its servers were away, are lost.
     let percent = if partitions > 1 { 140 } else { 125 };
-    let turns = sites.values().flat_map(|partitions| {
-        let pages = |servers: &BTreeMap<Server, u64>| servers.values().sum::<u64>();
-        let all: u64 = partitions.values().map(pages).sum();
-        partitions.values().map(move |servers| {
-            let most = servers.values().max().copied().unwrap_or(0);
-            most * servers.len() as u64 * all / pages(servers).max(1) * percent / 100
-        })
+    let turns = sites.values().map(|servers| {
+        let most = servers.values().max().copied().unwrap_or(0);
+        most * servers.len() as u64 * percent / 100
     });
     Ok(turns.max().unwrap_or(0).div_ceil(visits.max(1)))
 }
