@@ -19,7 +19,7 @@ crate NAME *ARGS:
 release *ARGS:
     scripts/release {{ARGS}}
 
-# Man pages, commands, settings, metrics and the API as files
+# Man pages, completions, commands, exit codes, settings, metrics and the API as files
 reference DIR:
     cargo run --release -- reference -o {{DIR}}
 

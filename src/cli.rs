@@ -15,7 +15,8 @@ use crate::{
     completions::{policies, sites},
 };
 
-const EXIT_CODES: &str = "Exit codes: 0 done · 1 part of the work failed; the message says which · 2 bad \
+/// The end of every `--help`.
+pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done · 1 part of the work failed; the message says which · 2 bad \
 usage, configuration or input · 3 no space (disk or quota) · 4 the archive is damaged · \
 130 interrupted, state saved.";
 
@@ -173,8 +174,8 @@ pub(crate) enum Command {
     /// Looks at the machine, the configuration and the archive, and says what to do.
     #[command(after_help = example("nenrin doctor"))]
     Doctor,
-    /// Copies the archive into a folder, also while `nenrin run` goes on; the next time only what is
-    /// new. The copy is an archive that opens as it is.
+    /// Copies the archive into a folder or a bucket, also while `nenrin run` goes on; the next time only
+    /// what is new. The copy in a folder is an archive that opens as it is.
     #[command(after_help = example("nenrin backup /mnt/disk/archive"))]
     Backup(BackupArgs),
     /// Thins out old versions: keeps all for a while, then one per day, week or month. The first and the
@@ -188,7 +189,8 @@ pub(crate) enum Command {
         #[arg(value_name = "SHELL")]
         shell: String,
     },
-    /// Writes the reference as files: man pages, all commands, settings, metrics and the API.
+    /// Writes the reference as files: man pages, completions, all commands, exit codes, settings, metrics
+    /// and the API.
     #[command(after_help = example("nenrin reference -o ./reference"))]
     Reference {
         /// The folder to write to.
@@ -277,6 +279,8 @@ pub(crate) enum SiteCommand {
     Structure(SiteName),
     /// Changes a site's conditions.
     Set(SiteSetArgs),
+    /// Opens a browser window in which you log in to a site; its pages are visited with that log-in.
+    Login(SiteName),
     /// Gives a site another name.
     #[command(after_help = example("nenrin site rename example.com 'Example, old'"))]
     Rename {
@@ -350,7 +354,8 @@ pub(crate) struct LoginArgs {
 impl LoginArgs {
     pub(crate) fn given(&self) -> GivenLogin<'_> {
         let (cookies, headers) = (self.cookies.as_deref(), self.secret_headers.as_deref());
-        GivenLogin { cookies, headers, page: self.login_page.as_deref() }
+        let page = self.login_page.as_deref();
+        GivenLogin { cookies, headers, page, ..GivenLogin::default() }
     }
 }
 
@@ -790,7 +795,8 @@ pub(crate) struct ExportMirrorArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct BackupArgs {
-    /// The folder of the copy.
+    /// The folder of the copy, or s3://BUCKET/PREFIX (`?endpoint=URL` for a server other than Amazon's;
+    /// keys in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY).
     #[arg(value_name = "DEST")]
     pub(crate) target: String,
     /// Copy the backup back to where --archive says; there must be no archive yet.

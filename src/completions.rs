@@ -1,5 +1,7 @@
 //! Completing commands in a shell, with the names of sites and policies.
 
+use std::io::Write;
+
 use clap::CommandFactory;
 use clap_complete::{
     CompleteEnv,
@@ -23,13 +25,20 @@ pub(crate) fn answer() {
 
 /// `nenrin completions`.
 pub(crate) fn print(shell: &str) -> anyhow::Result<Exit> {
+    std::io::stdout().write_all(&script(shell)?)?;
+    Ok(Exit::Done)
+}
+
+/// What a shell reads at its start to complete our commands.
+pub(crate) fn script(shell: &str) -> anyhow::Result<Vec<u8>> {
     let shells = Shells::builtins();
     let Some(found) = shells.completer(shell) else {
         let known = shells.names().collect::<Vec<_>>().join(", ");
         return Err(usage(anyhow::anyhow!("`{shell}` is not a known shell; write one of {known}")));
     };
-    found.write_registration(ASKED, "nenrin", "nenrin", "nenrin", &mut std::io::stdout())?;
-    Ok(Exit::Done)
+    let mut script = Vec::new();
+    found.write_registration(ASKED, "nenrin", "nenrin", "nenrin", &mut script)?;
+    Ok(script)
 }
 
 /// The names of the sites in the archive of the environment or in this folder.

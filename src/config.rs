@@ -1,6 +1,6 @@
 //! The configuration: one TOML file, unknown fields refused, every default with its reason.
 
-use std::path::Path;
+use std::{io::Read, path::Path};
 
 use anyhow::Context;
 use nenrin_archive::{LoginKey, Quotas, Span};
@@ -209,6 +209,33 @@ impl Default for Disk {
     }
 }
 
+impl Serve {
+    fn check(&self) -> anyhow::Result<()> {
+        for (name, address) in [("interface", &self.interface), ("replay", &self.replay)] {
+            anyhow::ensure!(
+                address.parse::<std::net::SocketAddr>().is_ok(),
+                "serve.{name} is `{address}`; write an address of this machine and a port, such as 127.0.0.1:8080"
+            );
+        }
+        for (name, origin) in [("origin", &self.origin), ("replay_origin", &self.replay_origin)] {
+            let is_web = origin.starts_with("http://") || origin.starts_with("https://");
+            anyhow::ensure!(
+                is_web || (name == "origin" && origin.is_empty()),
+                "serve.{name} is `{origin}`; write one like https://archive.example.org"
+            );
+        }
+        let hashes = [("password", &self.password), ("reader_password", &self.reader_password)];
+        for (name, hash) in hashes {
+            anyhow::ensure!(
+                hash.is_empty() || hash.starts_with("$argon2"),
+                "serve.{name} is not what `nenrin --config FILE config set-password` writes; a password itself \
+                 is never in this file"
+            );
+        }
+        Ok(())
+    }
+}
+
 /// One setting, for a person.
 #[derive(Debug, Serialize)]
 pub(crate) struct Setting {
@@ -218,11 +245,23 @@ pub(crate) struct Setting {
     pub reason: &'static str,
 }
 
+/// The largest configuration: far more than all settings with their reasons.
+const FILE_MAX_BYTES: u64 = 1 << 20;
+
+fn read_limited(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(path)?;
+    if file.take(FILE_MAX_BYTES + 1).read_to_string(&mut text)? as u64 > FILE_MAX_BYTES {
+        return Err(std::io::Error::other("it is larger than 1 MiB"));
+    }
+    Ok(text)
+}
+
 impl Config {
     /// Reads a file; without one, the defaults.
     pub(crate) fn load(path: Option<&Path>) -> anyhow::Result<Self> {
         let Some(path) = path else { return Ok(Self::default()) };
-        let text = std::fs::read_to_string(path)
+        let text = read_limited(path)
             .with_context(|| {
                 format!(
                     "cannot read the configuration {} (`nenrin config` prints one to start from)",
@@ -294,7 +333,15 @@ impl Config {
             nenrin_fetch::Fetcher::new(self.fetch_options()?)?;
         }
         anyhow::ensure!(self.state.bucket.as_s() >= 1, "state.bucket must be at least 1s");
-        Ok(())
+        anyhow::ensure!(
+            !self.render.page_timeout.0.is_zero(),
+            "render.page_timeout must not be zero"
+        );
+        anyhow::ensure!(
+            self.politeness.rest_first.0 <= self.politeness.rest_max.0,
+            "politeness.rest_first is longer than politeness.rest_max"
+        );
+        self.serve.check()
     }
 
     /// The name under which servers see us.

@@ -29,8 +29,8 @@ use std::{
 };
 
 use nenrin_archive::{
-    Archive, DiskGuard, Figures, Logins, NewCookies, QuotaGuard, Quotas, ReadingThreads,
-    RenderWork, StoreJob, StoreWork, folder_bytes,
+    Archive, DiskGuard, Figures, LargeTurn, Logins, NewCookies, Pauses, Posts, QuotaGuard, Quotas,
+    ReadingThreads, RenderWork, StoreJob, StoreWork, folder_bytes,
 };
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RenderOrder, RoundReport, Ticket,
@@ -46,14 +46,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use self::{
     handle::Requests,
     happening::{Happening, Reload},
-    state_thread::{StateJob, serve_state},
+    state_thread::{StateJob, StateWork},
 };
 use crate::clock;
 
 pub(crate) use self::handle::{DriverHandle, UnderWay};
 
 /// How long requests under way may still take after a stop. Then they are abandoned, and their pages are due again.
-const STOP_PATIENCE: Duration = Duration::from_secs(3);
+const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a person may like to hear while the driver works.
 pub(crate) enum Notice<'a> {
@@ -144,6 +144,7 @@ pub(crate) struct Driver {
     renderings: Option<RenderWork>,
     render_options: RenderOptions,
     logins: Logins,
+    posts: Posts,
     /// Memory of visits that are being stored.
     shares: BTreeMap<Ticket, Share>,
     /// Set when a stop was asked for, and when requests under way are abandoned.
@@ -175,13 +176,13 @@ impl Driver {
         Self::holding(archive, fetcher, options, memory_bytes, None)
     }
 
-    /// As [`new`](Self::new), where versions wait so long for others to be stored with them.
+    /// As [`new`](Self::new), where versions and commits wait for others.
     pub(crate) fn holding(
         archive: &Archive,
         fetcher: Fetcher,
         mut options: CrawlOptions,
         memory_bytes: u64,
-        pause: Option<Duration>,
+        pauses: Option<Pauses>,
     ) -> anyhow::Result<Self> {
         anyhow::ensure!(
             clock::now_s() > EARLIEST_S,
@@ -204,13 +205,24 @@ impl Driver {
         let (state_jobs, state_queue) = mpsc::channel();
         let (store_jobs, store_queue) = mpsc::channel();
         let (is_stopping, is_given_up) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
-        let state_worker = {
-            let (state, sender) = (archive.state().clone(), sender.clone());
-            let over = is_given_up.clone();
-            std::thread::spawn(move || serve_state(&*state, epoch, &state_queue, &sender, &over))
+        let state_work = StateWork {
+            state: archive.state().clone(),
+            epoch,
+            pause: pauses.map(|pauses| pauses.commits),
+            is_stopping: is_stopping.clone(),
+            is_given_up: is_given_up.clone(),
         };
+        let answered = sender.clone();
+        let state_worker = std::thread::spawn(move || {
+            state_work.serve(&state_queue, |answer| {
+                let happened = answer.map_or_else(Happening::StateFailed, Happening::Event);
+                let _ = answered.send(happened);
+            });
+        });
+        let turn = LargeTurn::default();
         let work = StoreWork::new(archive.store().clone(), clock::instant, is_stopping.clone())
-            .with_pause(pause);
+            .with_pause(pauses.map(|pauses| pauses.objects))
+            .with_large_turn(turn.clone());
         let (store_waiting, stored) = (work.waiting().clone(), sender.clone());
         let mut workers = work.start(store_queue, move |put| {
             let _ = stored.send(put.map_or_else(Happening::StoreFailed, Happening::Event));
@@ -221,7 +233,7 @@ impl Driver {
             machine: Crawl::new(options),
             fetcher: fetcher.with_memory(memory.clone()),
             memory,
-            reading: ReadingThreads::start(),
+            reading: ReadingThreads::start(turn),
             store: archive.store().clone(),
             state: archive.state().clone(),
             happenings,
@@ -232,6 +244,7 @@ impl Driver {
             store_jobs,
             workers,
             renderings: None,
+            posts: Posts::default(),
             render_options: RenderOptions::default(),
             logins: Logins::open(archive.folder(), &crate::config::login_key()),
             shares: BTreeMap::new(),
@@ -365,6 +378,7 @@ impl Driver {
             Happening::Event(Event::Sites(mut sites)) => {
                 sites.retain(|site| only.is_none_or(|only| only.contains(&site.id)));
                 self.quota.know(&sites);
+                self.logins.resume(&sites);
                 let _ = self.sender.send(Happening::LookAround);
                 Event::Sites(sites)
             }
@@ -530,7 +544,7 @@ impl Driver {
         self.fetching.spawn(tasks::fetch(
             order,
             self.fetcher.clone(),
-            (self.store.clone(), self.reading.clone(), self.logins.clone()),
+            (self.store.clone(), self.reading.clone(), self.logins.clone(), self.posts.clone()),
             self.under_way.clone(),
             self.sender.clone(),
         ));
@@ -543,6 +557,7 @@ impl Driver {
                 self.render_options.clone(),
                 self.store.clone(),
                 self.state.clone(),
+                self.posts.clone(),
                 move |event| drop(sender.send(Happening::Event(event))),
             )
         });

@@ -39,8 +39,19 @@ fn report(error: &anyhow::Error) {
     if !broken_pipe {
         let advice = nenrin_archive::advice(error.chain());
         let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
-        eprintln!("nenrin: {}", nenrin_lang::shown(&format!("{error:#}{advice}")));
+        eprintln!("nenrin: {}", nenrin_lang::shown(&format!("{}{advice}", causes(error))));
     }
+}
+
+/// An error with its causes, each once: many errors name their cause in their own text.
+fn causes(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 /// Takes as many file descriptors as the system gives to this process. Many systems set a low limit at

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use nenrin_lang::{shown, shown_json};
+use nenrin_lang::{shown, shown_json, wrapped};
 use serde::Serialize;
 
 pub(crate) use nenrin_lang::Table;
@@ -10,15 +10,19 @@ pub(crate) use nenrin_lang::Table;
 /// Writes a table to standard output, no wider than the terminal.
 pub(crate) fn print_table(table: &Table) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let window = rustix::termios::tcgetwinsize(&out).ok();
-    let width = window.map(|window| usize::from(window.ws_col)).filter(|width| *width > 0);
     let wanted = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0);
-    let text = table.text(width.or_else(wanted));
+    let text = table.text(width_of(&out).or_else(wanted));
     let text = shown(&text);
     match text.split_once('\n') {
         Some((head, rows)) if has_colours(&out) => write!(out, "\u{1b}[1m{head}\u{1b}[0m\n{rows}"),
         _ => write!(out, "{text}"),
     }
+}
+
+/// How many columns a terminal has; `None` for anything else.
+fn width_of(stream: &impl std::os::fd::AsFd) -> Option<usize> {
+    let window = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(window.ws_col)).filter(|width| *width > 0)
 }
 
 /// Whether a stream is shown to a person who wants colours.
@@ -35,7 +39,12 @@ pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Writes a line of text to standard output.
+/// Writes a line of text to standard output, on a terminal broken between words.
 pub(crate) fn say(line: impl AsRef<str>) -> io::Result<()> {
-    writeln!(io::stdout().lock(), "{}", shown(line.as_ref()))
+    let mut out = io::stdout().lock();
+    let line = shown(line.as_ref());
+    match width_of(&out) {
+        Some(width) => writeln!(out, "{}", wrapped(&line, width)),
+        None => writeln!(out, "{line}"),
+    }
 }

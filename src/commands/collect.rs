@@ -141,10 +141,14 @@ pub(super) async fn collect_rounds(
                 ));
             }
             Notice::RoundFinished(report) => collected.reports.push(report.clone()),
-            Notice::Resting { pause } => bar.suspend(|| {
-                let pause_s = pause.as_secs() + 1;
-                tracing::warn!("waiting {pause_s} s for a server that failed or asked for a pause; Ctrl-C leaves it for later");
-            }),
+            // For a longer one nobody waits: the round ends without that server.
+            Notice::Resting { pause } if pause <= Duration::from_millis(PATIENCE_MS as u64) => {
+                bar.suspend(|| {
+                    let pause_s = pause.as_secs() + 1;
+                    tracing::warn!("waiting {pause_s} s for a server that failed or asked for a pause; Ctrl-C leaves it for later");
+                });
+            }
+            Notice::Resting { .. } => {}
         })
         .await;
     bar.finish_and_clear();

@@ -65,7 +65,10 @@ fn open(context: &Context) -> anyhow::Result<(Option<Archive>, Vec<Finding>)> {
     let options = OpenOptions::checking().with_bucket_s(context.config.state.bucket.as_s());
     match Archive::open(&context.archive, &options) {
         Ok(archive) => Ok((Some(archive), Vec::new())),
-        Err(ArchiveError::NoArchive { .. }) => Ok((None, Vec::new())),
+        Err(ArchiveError::NoArchive { .. }) => {
+            let seen = format!("there is none in {} yet", context.archive.display());
+            Ok((None, vec![Finding::good("archive", seen)]))
+        }
         Err(error) => {
             let error = anyhow::Error::from(error);
             let advice = nenrin_archive::advice(error.chain())

@@ -4,7 +4,7 @@ use nenrin_archive::{
     Archive, PAGE_HEADER, Reasons, VISIT_HEADER, readable_date, rfc3339, round_json, rounds_table,
     sites, version_json, versions_table, visit_cells, visit_json,
 };
-use nenrin_state::{PageFilter, SiteId, State, VersionQuery, VisitFilter};
+use nenrin_state::{Outcome, PageFilter, SiteId, State, VersionQuery, VisitFilter};
 use nenrin_urls::CanonicalUrl;
 use serde_json::json;
 
@@ -138,9 +138,14 @@ fn not_archived(state: &dyn State, url: &CanonicalUrl) -> anyhow::Result<anyhow:
             anyhow::anyhow!("{url} is of a removed site; `nenrin site removals` says why")
         }
         Some(page) => match page.outcome {
-            Some(outcome) => anyhow::anyhow!(
-                "{url} has no version: its last visit found it {outcome}; `nenrin log --visits` says why"
-            ),
+            Some(outcome) => {
+                let last = match outcome {
+                    Outcome::Gone => "the server does not have it",
+                    Outcome::Refused => "its last visit was refused",
+                    _ => "its last visit failed",
+                };
+                anyhow::anyhow!("{url} has no version: {last}; `nenrin log --visits` says why")
+            }
             None => anyhow::anyhow!("{url} is known but was never visited"),
         },
         None => anyhow::anyhow!("{url} is not in the archive; `nenrin collect` fetches it"),

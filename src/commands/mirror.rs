@@ -22,10 +22,11 @@ pub(crate) fn import(context: &Context, args: &ImportMirrorArgs) -> anyhow::Resu
         args.folder.is_dir(),
         usage(anyhow::anyhow!("{} is not a folder", args.folder.display()))
     );
-    let archive = context.open_to_write()?;
     let (began_ms, now_s) = (clock::now_ms(), clock::now_s());
     let options =
         MirrorImportOptions { base, at_s: args.at, depth: context.config.crawl.depth, now_s };
+    options.check()?;
+    let archive = context.open_to_write()?;
     let bar = Bar::counting(context, "files");
     let imported = archive.import_mirror(&args.folder, &options, &mut bar.progress())?;
     bar.finish();

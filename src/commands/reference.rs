@@ -5,29 +5,53 @@ use clap::CommandFactory;
 use nenrin_archive::Figures;
 
 use super::Context;
-use crate::{cli::Cli, exit::Exit, table::say};
+use crate::{
+    cli::{Cli, EXIT_CODES},
+    completions,
+    exit::Exit,
+    table::say,
+};
 
 /// `nenrin reference`: what the program knows about itself, as files.
 pub(super) fn reference(context: &Context, folder: &Path) -> anyhow::Result<Exit> {
-    let man = folder.join("man");
-    std::fs::create_dir_all(&man).with_context(|| format!("cannot create {}", man.display()))?;
-    let write = |name: &str, text: &str| {
+    let write = |name: &str, text: &[u8]| {
         let path = folder.join(name);
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     };
+    for inner in ["man", "completions"] {
+        let inner = folder.join(inner);
+        std::fs::create_dir_all(&inner)
+            .with_context(|| format!("cannot create {}", inner.display()))?;
+    }
+    let man = folder.join("man");
     clap_mangen::generate_to(Cli::command(), &man)
         .with_context(|| format!("cannot write {}", man.display()))?;
-    write("commands.md", &commands())?;
-    write("settings.toml", &crate::config::Config::default().as_file())?;
-    write("metrics.md", &Figures::description())?;
-    write("openapi.json", &serde_json::to_string_pretty(&nenrin_web::api_document())?)?;
+    for shell in ["bash", "zsh", "fish"] {
+        write(&format!("completions/nenrin.{shell}"), &completions::script(shell)?)?;
+    }
+    let mut collecting = Figures::default();
+    collecting.free_bytes = Some(0);
+    let api = serde_json::to_string_pretty(&nenrin_web::api_document())?;
+    write("commands.md", commands().as_bytes())?;
+    write("exit-codes.md", exit_codes().as_bytes())?;
+    write("settings.toml", crate::config::Config::default().as_file().as_bytes())?;
+    write("metrics.md", nenrin_web::metrics_document(collecting.metrics()).as_bytes())?;
+    write("openapi.json", api.as_bytes())?;
     if !context.json {
         say(format!(
-            "man pages, commands.md, settings.toml, metrics.md and openapi.json are in {}",
+            "man pages, completions, commands.md, exit-codes.md, settings.toml, metrics.md and openapi.json are in {}",
             folder.display()
         ))?;
     }
     Ok(Exit::Done)
+}
+
+/// The exit codes of every command, as in its `--help`.
+fn exit_codes() -> String {
+    let codes = EXIT_CODES.trim_start_matches("Exit codes: ").trim_end_matches('.');
+    let rows = codes.split(" · ").filter_map(|code| code.split_once(' '));
+    let rows = rows.map(|(code, meaning)| format!("| {code} | {meaning} |\n"));
+    format!("# Exit codes\n\n| code | meaning |\n|---|---|\n{}", rows.collect::<String>())
 }
 
 /// The help of every command, one after the other.

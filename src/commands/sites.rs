@@ -1,8 +1,10 @@
 use nenrin_archive::{
-    Archive, Learnt, Outlook, QuotaGuard, Reached, WorthOfSite, learnt_of, site_json, site_lines,
+    Archive, GivenLogin, Learnt, Outlook, QuotaGuard, Reached, WorthOfSite, learnt_of,
+    log_in_window, site_json, site_lines,
     sites::{find, name_for},
     sites_table, worth_of,
 };
+use nenrin_fetch::Fetcher;
 use nenrin_revisit::RevisitSettings;
 use nenrin_state::{RobotsPolicy, Schedule, Site, SiteConditions, SiteLabels, State};
 use nenrin_urls::CanonicalUrl;
@@ -55,6 +57,7 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
             archive.state().set_site(site.id, &site.conditions, clock::now_s())?;
             show(context, &**archive.state(), &site)
         }
+        SiteCommand::Login(args) => login(context, &args.site),
         SiteCommand::Rename { site, name } => {
             let archive = context.open_to_change()?;
             let site = find(&**archive.state(), &site)?;
@@ -67,6 +70,21 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
         SiteCommand::Restore(args) => removal::restore(context, &args),
         SiteCommand::Removals => removal::list(context),
     }
+}
+
+fn login(context: &Context, name: &str) -> anyhow::Result<Exit> {
+    let archive = context.open_to_change()?;
+    let mut site = find(&**archive.state(), name)?;
+    if !context.json {
+        say("A window opens. Log in there, then close it.")?;
+    }
+    let fetcher = Fetcher::new(context.config.fetch_options()?)?;
+    let options = context.config.render_options();
+    let runtime = tokio::runtime::Runtime::new()?;
+    let lines = runtime.block_on(log_in_window(&site, fetcher, &options))?;
+    let given = GivenLogin { cookie_lines: Some(&lines), ..GivenLogin::default() };
+    archive.set_login(&login_key(), &mut site, &given, clock::now_s())?;
+    show(context, &**archive.state(), &site)
 }
 
 fn pause(context: &Context, name: &str, paused: bool) -> anyhow::Result<Exit> {

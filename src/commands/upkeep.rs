@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use nenrin_archive::{Archive, OpenOptions, counted, readable_bytes};
+use nenrin_store::ObjectPlace;
 use serde_json::json;
 
 use super::{Context, progress::Bar};
@@ -108,15 +109,20 @@ pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
 
 /// `nenrin backup`.
 pub(super) fn backup(context: &Context, args: &BackupArgs) -> anyhow::Result<Exit> {
-    if args.target.contains("://") {
-        let what = "a backup is a folder; object stores are not supported yet";
-        return Err(usage(anyhow::anyhow!("{}: {what}", args.target)));
-    }
-    let (target, now_s) = (Path::new(&args.target), clock::now_s());
+    let now_s = clock::now_s();
     let bar = Bar::styled(context, WORK_BAR);
-    let done = match args.restore {
-        true => Archive::restore(target, &context.archive, now_s, &mut bar.progress())?,
-        false => context.open_to_read()?.back_up(target, now_s, &mut bar.progress())?,
+    let done = if args.target.contains("://") {
+        let place = ObjectPlace::open(&args.target).map_err(usage)?;
+        match args.restore {
+            true => Archive::restore_from(&place, &context.archive, &mut bar.progress())?,
+            false => context.open_to_read()?.back_up_to(&place, now_s, &mut bar.progress())?,
+        }
+    } else {
+        let target = Path::new(&args.target);
+        match args.restore {
+            true => Archive::restore(target, &context.archive, now_s, &mut bar.progress())?,
+            false => context.open_to_read()?.back_up(target, now_s, &mut bar.progress())?,
+        }
     };
     bar.finish();
     if context.json {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nenrin_archive::{Archive, LEASE, LEASE_SAFE, OBJECTS_PAUSE, SharedArchive, Worker};
+use nenrin_archive::{Archive, Arrived, LEASE, LEASE_SAFE, PAUSES, SharedArchive, Worker};
 use nenrin_fetch::{FetchOptions, Fetcher, Permission};
 use nenrin_state::{Epoch, Lease, PartitionId};
 use nenrin_web::NotRunningHere;
@@ -78,11 +78,17 @@ pub(super) fn run(
                     let held = &holding.held;
                     let epochs = |partition| held.get(&partition).map(|held| held.epoch);
                     match tokio::task::block_in_place(|| worker.take_mail(epochs)) {
-                        Ok(events) => for (partition, event) in events {
-                            if let Some(driver) = held.get(&partition).and_then(|h| h.driver.get()) {
-                                driver.tell(event);
+                        Ok(Arrived { events, changed }) => {
+                            let driver = |partition| held.get(&partition)?.driver.get();
+                            for (partition, event) in events {
+                                if let Some(driver) = driver(partition) {
+                                    driver.tell(event);
+                                }
                             }
-                        },
+                            // Sites are registered anywhere.
+                            let changed = changed.into_iter().filter_map(driver);
+                            changed.for_each(DriverHandle::sites_changed);
+                        }
                         Err(error) => tracing::warn!("mail waits: {error}"),
                     }
                 }
@@ -98,9 +104,9 @@ pub(super) fn run(
         anyhow::Ok(())
     })?;
     worker.leave()?;
-    let (round_trips, object_requests) =
-        (shared.database().round_trips(), shared.object_requests());
-    tracing::info!(round_trips, object_requests, "this worker ends");
+    let trips = shared.database().round_trips();
+    let (round_trips, object_requests) = (trips.sum(), shared.object_requests());
+    tracing::info!(round_trips, ?trips, object_requests, "this worker ends");
     Ok(Exit::Done)
 }
 
@@ -130,7 +136,7 @@ async fn tend(
             // Counted from before the database was asked: it never ends later than the lease there.
             *held.until.lock().unwrap_or_else(PoisonError::into_inner) = asked + LEASE_SAFE;
         }
-        // Sites are registered anywhere.
+        // Pages whose time came before the visit that set it was committed are looked for again.
         held.driver.get().into_iter().for_each(DriverHandle::sites_changed);
     }
     let leaves = |at: &PartitionId| !turn.kept.contains(at) || turn.spare.contains(at);
@@ -164,8 +170,7 @@ fn begin(
         });
         let fetcher = Fetcher::new(FetchOptions { permission, ..config.fetch_options()? })?;
         let (options, memory_bytes) = (config.crawl_options(), config.fetch.memory.0);
-        let mut driver =
-            Driver::holding(&archive, fetcher, options, memory_bytes, Some(OBJECTS_PAUSE))?;
+        let mut driver = Driver::holding(&archive, fetcher, options, memory_bytes, Some(PAUSES))?;
         driver.keep_free(config.disk.min_free.0);
         driver.keep_within(config.quotas());
         driver.render_with(config.render_options());

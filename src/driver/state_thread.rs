@@ -1,21 +1,27 @@
 //! The thread that asks the state and commits to it, many changes to one transaction.
 
-use std::sync::{
-    atomic::{AtomicBool, Ordering},
-    mpsc,
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
+    time::{Duration, Instant},
 };
 
 use nenrin_archive::retried;
-use nenrin_crawl::{Batch, Load, Ticket, answer_load, commit_batch};
+use nenrin_crawl::{Batch, Event, Load, Ticket, answer_load, commit_batch};
 use nenrin_fetch::Share;
-use nenrin_state::{Change, Epoch, State};
-use tokio::sync::mpsc::UnboundedSender;
+use nenrin_state::{Change, Epoch, State, StateError};
 
-use super::happening::Happening;
 use crate::clock;
 
 /// Changes and found pages put into one transaction, about: a stop waits for no more.
 const COMMIT_BATCH: usize = 1000;
+/// Visits that wait for no others, where commits do.
+const VISITS_TOGETHER: usize = 128;
+/// What nobody waits for goes with the next commit, or on its own after so many pauses.
+const PAUSES_MAX: u32 = 5;
 
 /// What the state is asked for.
 pub(super) enum StateJob {
@@ -28,47 +34,103 @@ pub(super) enum StateJob {
     },
 }
 
-pub(super) fn serve_state(
-    state: &dyn State,
-    epoch: Epoch,
-    jobs: &mpsc::Receiver<StateJob>,
-    sender: &UnboundedSender<Happening>,
-    is_given_up: &AtomicBool,
-) {
-    let mut put_back = None;
-    while let Some(job) = put_back.take().or_else(|| jobs.recv().ok()) {
-        if is_given_up.load(Ordering::Relaxed) {
-            return;
-        }
-        let answer = match job {
-            StateJob::Load(load) => retried(|| answer_load(state, clock::now_s(), &load)),
-            StateJob::Commit { ticket, change, share } => {
-                let mut batch = Batch::from_iter([(ticket, change)]);
-                let mut shares = vec![share];
-                while batch.weight() < COMMIT_BATCH {
-                    match jobs.try_recv() {
-                        Ok(StateJob::Commit { ticket, change, share }) => {
-                            batch.push(ticket, change);
-                            shares.push(share);
-                        }
-                        Ok(other) => {
-                            put_back = Some(other);
-                            break;
-                        }
-                        Err(_) => break,
+/// What the thread works with.
+pub(super) struct StateWork {
+    pub(super) state: Arc<dyn State>,
+    pub(super) epoch: Epoch,
+    /// Where commits are dear: between two of them.
+    pub(super) pause: Option<Duration>,
+    pub(super) is_stopping: Arc<AtomicBool>,
+    pub(super) is_given_up: Arc<AtomicBool>,
+}
+
+/// Changes that are committed together.
+struct Gathered {
+    batch: Batch,
+    visits: usize,
+    shares: Vec<Option<Share>>,
+    /// When they are committed at the latest.
+    until: Instant,
+}
+
+impl StateWork {
+    /// Answers jobs until there are no more, or the state fails.
+    pub(super) fn serve(
+        &self,
+        jobs: &mpsc::Receiver<StateJob>,
+        report: impl Fn(Result<Event, StateError>),
+    ) {
+        let mut gathered: Option<Gathered> = None;
+        let mut committed = clock::instant();
+        loop {
+            let patience = gathered
+                .as_ref()
+                .map_or(Duration::MAX, |g| g.until.saturating_duration_since(clock::instant()));
+            let job = jobs.recv_timeout(patience);
+            let is_over = self.is_given_up.load(Ordering::Relaxed)
+                || matches!(job, Err(RecvTimeoutError::Disconnected));
+            let mut load = None;
+            match job {
+                _ if is_over => {}
+                Ok(StateJob::Load(wanted)) => load = Some(wanted),
+                Ok(StateJob::Commit { ticket, change, share }) => {
+                    let until = self.until(&change, committed);
+                    let all = gathered.get_or_insert_with(|| Gathered {
+                        batch: Batch::default(),
+                        visits: 0,
+                        shares: Vec::new(),
+                        until,
+                    });
+                    all.until = all.until.min(until);
+                    all.visits += usize::from(matches!(change, Change::Visit(_)));
+                    all.shares.push(share);
+                    all.batch.push(ticket, change);
+                    let is_full = all.batch.weight() >= COMMIT_BATCH
+                        || self.pause.is_some() && all.visits >= VISITS_TOGETHER;
+                    if !is_full {
+                        continue;
                     }
                 }
-                retried(|| commit_batch(state, epoch, &batch))
+                Err(_) => {}
             }
-        };
-        match answer {
-            Ok(event) => {
-                let _ = sender.send(Happening::Event(event));
+            let waits = load.as_ref().is_some_and(Load::may_overtake) && self.pause.is_some();
+            if let Some(Gathered { batch, .. }) = gathered.take_if(|_| !waits) {
+                let answer = retried(|| commit_batch(&*self.state, self.epoch, &batch));
+                let has_failed = answer.is_err();
+                report(answer);
+                committed = clock::instant();
+                if has_failed {
+                    return;
+                }
             }
-            Err(error) => {
-                let _ = sender.send(Happening::StateFailed(error));
+            if is_over {
                 return;
+            }
+            if let Some(load) = load {
+                let answer = retried(|| answer_load(&*self.state, clock::now_s(), &load));
+                let has_failed = answer.is_err();
+                report(answer);
+                if has_failed {
+                    return;
+                }
             }
         }
     }
+
+    /// When a change is committed at the latest, if the last commit ended at a time: at once, unless
+    /// commits are dear.
+    fn until(&self, change: &Change, committed: Instant) -> Instant {
+        let now = clock::instant();
+        let is_stopping = self.is_stopping.load(Ordering::Relaxed);
+        let Some(pause) = self.pause.filter(|_| !is_stopping) else { return now };
+        match change {
+            // The machine knows it already, and who takes over counts every server as just asked.
+            Change::Pace(_) | Change::Robots { .. } | Change::Note(_) => now + PAUSES_MAX * pause,
+            _ => committed + pause,
+        }
+    }
 }
+
+#[cfg(test)]
+#[path = "../../tests/driver/state_thread.rs"]
+mod tests;

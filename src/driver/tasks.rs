@@ -3,7 +3,7 @@
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, PoisonError};
 
-use nenrin_archive::{Logins, ReadingThreads, links_of_stored, read_fetched, retried};
+use nenrin_archive::{Logins, Posts, ReadingThreads, links_of_stored, read_fetched, retried};
 use nenrin_crawl::{
     Appetite, Event, FetchOrder, Fetched, Load, PlanWork, Purpose, Trouble, answer_load,
 };
@@ -23,12 +23,17 @@ const READ_AT_ONCE_BYTES: u64 = 64 << 10;
 pub(super) async fn fetch(
     mut order: FetchOrder,
     fetcher: Fetcher,
-    (store, threads, logins): (Arc<Store>, ReadingThreads, Logins),
+    (store, threads, logins, posts): (Arc<Store>, ReadingThreads, Logins, Posts),
     under_way: Requests,
     sender: UnboundedSender<Happening>,
 ) {
     let ticket = order.ticket;
-    let login = logins.attach(&mut order, clock::now_s());
+    let posted = posts.attach(&mut order, &store);
+    let login = posted.and_then(|posted| Ok((logins.attach(&mut order, clock::now_s())?, posted)));
+    let (login, posted) = match login {
+        Ok((login, posted)) => (Ok(login), posted),
+        Err(trouble) => (Err(trouble), None),
+    };
     let own = order.headers.iter().map(|header| (header.name.clone(), header.value.clone()));
     let request = FetchRequest {
         validators: order.validators.clone(),
@@ -38,6 +43,10 @@ pub(super) async fn fetch(
         headers: own.chain(login.iter().flatten().cloned()).collect(),
         road: order.road.clone(),
         ..FetchRequest::new(order.url.clone())
+    };
+    let request = match posted {
+        Some((url, body)) => request.posting(url, body.content_type, body.bytes),
+        None => request,
     };
     let began_ms = clock::now_ms();
     let mut result = match &login {

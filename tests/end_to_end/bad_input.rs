@@ -156,3 +156,9 @@ fn an_address_that_is_registered_is_not_added_twice_by_accident() {
         [Some("example.com"), Some("by hand")]
     );
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_configuration_without_end_is_refused() {
+    refused(&["--config", "/dev/zero", "stats"], &["/dev/zero", "larger than 1 MiB"]);
+}

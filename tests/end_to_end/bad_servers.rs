@@ -372,7 +372,7 @@ fn nothing_is_fetched_where_robots_txt_fails() {
 }
 
 #[test]
-fn a_site_that_robots_txt_forbids_is_told() {
+fn a_site_that_robots_txt_forbids_is_reported() {
     let site = Site::serve(|request| match request.path.as_str() {
         "/robots.txt" => Reply::text("User-agent: *\nDisallow: /\n"),
         _ => Reply::html("open"),

@@ -17,7 +17,7 @@ use crate::support::{Nenrin, Reply, Running, Site};
 /// Pictures may differ by this share of their pixels.
 const TOLERANCE: f64 = 0.01;
 /// The page, made for the collector, that leads to every other.
-const LIST: &str = "/_list_of_pages.html";
+pub(crate) const LIST: &str = "/_list_of_pages.html";
 
 /// What a browser saw of a page.
 struct Look {
@@ -25,6 +25,10 @@ struct Look {
     asked: Vec<(String, Option<bool>)>,
     /// What it looks like; with scripts turned off where the page has any.
     picture: Picture,
+    /// What it looks like with its scripts, if it has any.
+    moving: Option<Picture>,
+    /// The first lines of what its scripts did wrong, in order.
+    errors: Vec<String>,
     /// The page led away, to a host that cannot be reached: the browser shows its own error.
     is_lost: bool,
 }
@@ -34,20 +38,39 @@ async fn look(browser: &mut Browser, url: &str, has_scripts: bool) -> Look {
     browser.open(url).await;
     browser.wait(150).await;
     let asked = requests(browser);
+    let errors = script_errors(browser);
+    let moving = if has_scripts { Some(shown(browser).await) } else { None };
     let off = |off: bool| json!({"value": off});
     if has_scripts {
         browser.call("Emulation.setScriptExecutionDisabled", off(true)).await;
         browser.open(url).await;
         browser.wait(100).await;
     }
+    let is_lost = browser.eval("location.protocol == 'chrome-error:'").await == true;
+    let picture = shown(browser).await;
+    browser.call("Emulation.setScriptExecutionDisabled", off(false)).await;
+    Look { asked, picture, moving, errors, is_lost }
+}
+
+/// A picture of the page as it is now.
+async fn shown(browser: &mut Browser) -> Picture {
     // Frames of hosts that nobody can reach here show the browser's own page for that, or ours.
     let hidden = "for (const f of document.querySelectorAll('iframe, frame, object, embed')) \
         if (!/127\\.0\\.0\\.1|^$/.test(f.src || f.data || '')) f.style.visibility = 'hidden'";
     browser.eval(hidden).await;
-    let is_lost = browser.eval("location.protocol == 'chrome-error:'").await == true;
-    let picture = browser.full_screenshot().await;
-    browser.call("Emulation.setScriptExecutionDisabled", off(false)).await;
-    Look { asked, picture, is_lost }
+    browser.full_screenshot().await
+}
+
+fn script_errors(browser: &Browser) -> Vec<String> {
+    let thrown = |event: &&Value| event["method"] == "Runtime.exceptionThrown";
+    let line = |event: &Value| {
+        let details = &event["params"]["exceptionDetails"];
+        let text = details["exception"]["description"].as_str().or(details["text"].as_str());
+        text.unwrap_or_default().lines().next().unwrap_or_default().to_owned()
+    };
+    let mut errors: Vec<String> = browser.events.iter().filter(thrown).map(line).collect();
+    errors.sort();
+    errors
 }
 
 fn requests(browser: &Browser) -> Vec<(String, Option<bool>)> {
@@ -72,13 +95,13 @@ fn requests(browser: &Browser) -> Vec<(String, Option<bool>)> {
 }
 
 /// Serves a folder that can be changed for another, and becomes silent for ever when closed.
-struct Folder {
-    site: Site,
-    folder: Arc<Mutex<PathBuf>>,
+pub(crate) struct Folder {
+    pub(crate) site: Site,
+    pub(crate) folder: Arc<Mutex<PathBuf>>,
 }
 
 impl Folder {
-    fn serve(folder: &Path) -> Self {
+    pub(crate) fn serve(folder: &Path) -> Self {
         let folder = Arc::new(Mutex::new(folder.to_owned()));
         let shown = folder.clone();
         let site = Site::serve(move |request| file(&shown.lock().unwrap(), &request.path));
@@ -203,6 +226,42 @@ struct Original {
     date: String,
     look: Look,
     has_scripts: bool,
+    /// Whether it looks the same twice, with its scripts.
+    is_steady: bool,
+}
+
+/// How many of the pages are exactly as they were.
+#[derive(Default)]
+struct Equal {
+    pixels: usize,
+    moving: usize,
+    errors: usize,
+    outside: usize,
+}
+
+impl Equal {
+    fn count(&mut self, original: &Original, replayed: &Look, asked_outside: bool) {
+        let is_same = |a: &Picture, b: &Picture| a.difference(b) == 0.0;
+        self.pixels += usize::from(is_same(&original.look.picture, &replayed.picture));
+        if let (Some(a), Some(b)) = (&original.look.moving, &replayed.moving) {
+            self.moving += usize::from(original.is_steady && is_same(a, b));
+        }
+        self.errors += usize::from(original.look.errors == replayed.errors);
+        self.outside += usize::from(asked_outside);
+    }
+
+    fn text(&self, originals: &[Original]) -> String {
+        let steady = originals.iter().filter(|o| o.is_steady && o.has_scripts).count();
+        format!(
+            "no pixel different in {} of {}, with scripts in {} of {steady} that look the same twice; \
+             the same script errors in {}; {} asked for something outside",
+            self.pixels,
+            originals.len(),
+            self.moving,
+            self.errors,
+            self.outside
+        )
+    }
 }
 
 /// The digits of the date at which the last round ended.
@@ -232,8 +291,12 @@ fn visit(
             let text = String::from_utf8_lossy(&bytes).to_lowercase();
             let has_scripts = text.contains("<script") || text.contains("<noscript");
             let url = served.site.url(&escaped(page));
-            let look = runtime.block_on(look(browser, &url, has_scripts));
-            Original { url, date: date.clone(), look, has_scripts }
+            let first = runtime.block_on(look(browser, &url, has_scripts));
+            let is_steady = !has_scripts || {
+                let again = runtime.block_on(look(browser, &url, true));
+                first.moving.as_ref().zip(again.moving.as_ref()).is_some_and(|(a, b)| a == b)
+            };
+            Original { url, date: date.clone(), look: first, has_scripts, is_steady }
         })
         .collect()
 }
@@ -301,36 +364,88 @@ fn replay_of(nenrin: &Nenrin) -> (Running, String) {
     (running, replay.replace("127.0.0.1", "replay.localhost"))
 }
 
-/// Replays what was seen and returns how many pages were, and all that is wrong.
-fn compared(name: &str, nenrin: &Nenrin, runtime: &Runtime, originals: &[Original]) -> Vec<String> {
+/// Replays what was seen and returns all that is wrong, and how many pages are exactly as they were.
+fn compared(
+    name: &str,
+    nenrin: &Nenrin,
+    runtime: &Runtime,
+    originals: &[Original],
+) -> (Vec<String>, Equal) {
     let (_running, replay) = replay_of(nenrin);
     // Another browser: nothing of the originals is in its cache, and no connection is left.
     let mut browser = runtime.block_on(Browser::start(Names::Nothing)).unwrap();
-    let mut wrong = Vec::new();
+    let (mut wrong, mut equal) = (Vec::new(), Equal::default());
     for (number, original) in originals.iter().enumerate() {
         let place = format!("{replay}web/{}mp_/{}", original.date, original.url);
         let replayed = runtime.block_on(look(&mut browser, &place, original.has_scripts));
         keep(name, number, &original.look, &replayed);
         let found = faults(original, &replayed, &replay);
+        let is_outside = found.iter().any(|fault| fault.starts_with("asked outside"));
+        equal.count(original, &replayed, is_outside);
         wrong.extend(found.into_iter().map(|fault| format!("{name}-{number} {place}: {fault}")));
     }
-    wrong
+    (wrong, equal)
 }
 
-/// One site of the corpus at four visits, seven pages of each.
-#[expect(clippy::print_stderr, reason = "a person runs it and reads how much was seen")]
-fn a_real_site_replays_as_it_was(name: &str) {
-    const VISITS: [usize; 4] = [1, 3, 5, 8];
-    const PAGES: usize = 7;
+/// pywb, if `NENRIN_PYWB` names the folder of its programs, over an export of the same archive.
+fn by_pywb(nenrin: &Nenrin, runtime: &Runtime, originals: &[Original]) -> Option<Equal> {
+    let programs = PathBuf::from(std::env::var_os("NENRIN_PYWB")?);
+    let work = tempfile::tempdir().unwrap();
+    let warc = work.path().join("site.warc.gz");
+    nenrin.run(&["export", "warc", "-o", warc.to_str().unwrap()]).expect(0);
+    std::fs::write(work.path().join("config.yaml"), "framed_replay: false\n").unwrap();
+    for args in [&["init", "c"][..], &["add", "c", "site.warc.gz"]] {
+        let mut command = Command::new(programs.join("wb-manager"));
+        let made = command.args(args).current_dir(work.path()).output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    }
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut pywb = Command::new(programs.join("wayback"))
+        .args(["-b", "127.0.0.1", "-p", &free.to_string()])
+        .current_dir(work.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let home = format!("http://127.0.0.1:{free}/");
+    crate::support::until("pywb to listen", || {
+        std::net::TcpStream::connect(("127.0.0.1", free)).is_ok()
+    });
+    let mut browser = runtime.block_on(Browser::start(Names::Nothing)).unwrap();
+    let mut equal = Equal::default();
+    for original in originals {
+        let place = format!("{home}c/{}mp_/{}", original.date, original.url);
+        let replayed = runtime.block_on(look(&mut browser, &place, original.has_scripts));
+        let is_outside = |(url, _): &(String, Option<bool>)| !url.starts_with(&home);
+        equal.count(original, &replayed, replayed.asked.iter().any(is_outside));
+    }
+    pywb.kill().unwrap();
+    pywb.wait().unwrap();
+    Some(equal)
+}
+
+/// The program that writes the sites of the corpus, if they are here.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+pub(crate) fn materialise() -> Option<PathBuf> {
     let data = std::env::var_os("NENRIN_DATA").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data")),
         PathBuf::from,
     );
-    let materialise = data.join("sites/materialise");
-    if !materialise.exists() {
-        eprintln!("SKIPPED: no {}; name the data with NENRIN_DATA", materialise.display());
-        return;
+    let program = data.join("sites/materialise");
+    if !program.exists() {
+        eprintln!("SKIPPED: {} is not there; set NENRIN_DATA", program.display());
+        return None;
     }
+    Some(program)
+}
+
+/// One site of the corpus at three visits: seven pages of each, or as many as `NENRIN_PAGES` says.
+#[expect(clippy::print_stderr, reason = "a person runs it and reads how much was seen")]
+fn a_real_site_replays_as_it_was(name: &str) {
+    const VISITS: [usize; 3] = [1, 4, 8];
+    let count =
+        std::env::var("NENRIN_PAGES").ok().and_then(|count| count.parse().ok()).unwrap_or(7);
+    let Some(materialise) = materialise() else { return };
     let runtime = Runtime::new().unwrap();
     let Some(mut browser) = runtime.block_on(Browser::start(Names::Nothing)) else { return };
     let work = tempfile::tempdir().unwrap();
@@ -346,14 +461,14 @@ fn a_real_site_replays_as_it_was(name: &str) {
     let mut originals = Vec::new();
     for (number, of_visit) in VISITS.into_iter().enumerate() {
         *served.folder.lock().unwrap() = folder(of_visit);
-        let pages = sample(&allowed_pages(&folder(of_visit)), PAGES, number);
+        let pages = sample(&allowed_pages(&folder(of_visit)), count, number);
         originals.extend(visit(&nenrin, &served, &runtime, &mut browser, &pages));
         // Versions are distinguished by seconds.
         std::thread::sleep(Duration::from_millis(1100));
     }
     drop(browser);
     let gone = served.site.close();
-    let wrong = compared(name, &nenrin, &runtime, &originals);
+    let (wrong, equal) = compared(name, &nenrin, &runtime, &originals);
     assert!(std::net::TcpStream::connect(gone).is_err(), "the original's server is still there");
     let without = originals.iter().filter(|original| !original.has_scripts).count();
     let lost = originals.iter().filter(|original| original.look.is_lost).count();
@@ -362,6 +477,10 @@ fn a_real_site_replays_as_it_was(name: &str) {
          their pictures were not compared",
         originals.len()
     );
+    eprintln!("{name}: nenrin: {}", equal.text(&originals));
+    if let Some(rival) = by_pywb(&nenrin, &runtime, &originals) {
+        eprintln!("{name}: pywb: {}", rival.text(&originals));
+    }
     assert!(wrong.is_empty(), "{} faults:\n{}", wrong.len(), wrong.join("\n"));
 }
 
@@ -434,6 +553,7 @@ fn made_pages_replay_as_they_looked_in_every_encoding() {
     drop(browser);
     served.site.close();
     assert!(originals.iter().all(|original| original.look.picture.colours() > 2));
-    let wrong = compared("made", &nenrin, &runtime, &originals);
+    let (wrong, equal) = compared("made", &nenrin, &runtime, &originals);
     assert!(wrong.is_empty(), "{} faults:\n{}", wrong.len(), wrong.join("\n"));
+    assert_eq!((equal.pixels, equal.errors), (6, 6), "{}", equal.text(&originals));
 }

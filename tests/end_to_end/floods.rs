@@ -6,16 +6,20 @@ use std::{
     process::{Command, Stdio},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use crate::support::{Nenrin, Reply, Running, Site, until};
+use crate::support::{Nenrin, Reply, Running, STOPPED, Site, until};
 
-/// An answer comes within a second on a machine that has nothing else to do. Tests run beside others,
-/// so the same is allowed to take this long here; what the floods did before took 25 s and more.
+/// Half of all answers come within this time: within a second on a machine that has nothing else to do,
+/// but tests run beside others.
 const ANSWERED: Duration = Duration::from_secs(2);
+
+/// And every answer within this one. A busy machine may let a process wait; what the floods did before
+/// took 25 s and more.
+const ANSWERED_LAST: Duration = Duration::from_secs(10);
 
 /// What the test itself waits for a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -60,7 +64,7 @@ fn asked(address: SocketAddr, path: &str) -> (u16, Duration) {
         if let Some(status) = once() {
             return (status, began.elapsed());
         }
-        assert!(began.elapsed() < 2 * PATIENCE, "{address} does not answer");
+        assert!(began.elapsed() < ANSWERED_LAST, "{address} does not answer");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -68,18 +72,25 @@ fn asked(address: SocketAddr, path: &str) -> (u16, Duration) {
 #[track_caller]
 #[expect(clippy::print_stderr, reason = "a figure for the documents")]
 fn assert_answers(flooded: &Flooded, during: &str) {
-    let mut slowest = Duration::ZERO;
+    let mut times = Vec::new();
     for _ in 0..5 {
         for (address, path) in
             [(flooded.interface, "/login"), (flooded.interface, "/"), (flooded.replay, "/")]
         {
             let (status, took) = asked(address, path);
             assert!(status < 500, "{during}: {path} {status}");
-            assert!(took < ANSWERED, "{during}: {path} took {took:?}");
-            slowest = slowest.max(took);
+            assert!(took < ANSWERED_LAST, "{during}: {path} took {took:?}");
+            times.push(took);
         }
     }
-    eprintln!("{during}: the slowest answer took {} ms", slowest.as_millis());
+    times.sort();
+    let (half, slowest) = (times[times.len() / 2], times[times.len() - 1]);
+    eprintln!(
+        "{during}: half within {} ms, all within {} ms",
+        half.as_millis(),
+        slowest.as_millis()
+    );
+    assert!(half < ANSWERED, "{during}: half of the answers took {half:?} and more");
 }
 
 /// Repeats something on so many threads until the guard is dropped.
@@ -127,6 +138,18 @@ fn send(address: SocketAddr, text: &str) -> Option<TcpStream> {
     Some(stream)
 }
 
+/// The cookie that comes with the form for logging in, and the token in it.
+fn login_form(interface: SocketAddr) -> (String, String) {
+    let ask = format!("GET /login HTTP/1.1\r\nHost: {interface}\r\nConnection: close\r\n\r\n");
+    let mut form = String::new();
+    send(interface, &ask).unwrap().read_to_string(&mut form).unwrap();
+    let between = |before: &str, after: char| {
+        let rest = form.split_once(before).unwrap_or_else(|| panic!("{before} in {form}")).1;
+        rest.split(after).next().unwrap().to_owned()
+    };
+    (between("set-cookie: ", ';'), between("name=\"token\" value=\"", '"'))
+}
+
 #[test]
 fn the_interface_answers_during_every_flood() {
     let nenrin = Nenrin::new();
@@ -157,35 +180,61 @@ fn the_interface_answers_during_every_flood() {
     assert_answers(&flooded, "answers that nobody reads");
     drop(unread);
 
+    // Forms whose bodies never come, again and again.
+    let form = format!(
+        "POST /login HTTP/1.1\r\nHost: {interface}\r\nOrigin: http://{interface}\r\n\
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 99\r\n\r\npass"
+    );
+    let flood = Flood::of(200, move |_| {
+        if let Some(mut stream) = send(interface, &form) {
+            let _ = stream.read(&mut [0; 12]);
+        }
+    });
+    assert_answers(&flooded, "forms that are never sent to their end");
+    drop(flood);
+
     // Connections that come and go.
     let flood = Flood::of(4, move |_| drop(TcpStream::connect_timeout(&interface, PATIENCE)));
     assert_answers(&flooded, "connections that come and go");
     drop(flood);
 
     // 300 log-ins at once.
-    let body = "password=wrong";
+    let (cookie, token) = login_form(interface);
+    let body = format!("token={token}&password=wrong");
     let login = format!(
         "POST /login HTTP/1.1\r\nHost: {interface}\r\nOrigin: http://{interface}\r\nConnection: close\r\n\
-         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+         Cookie: {cookie}\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+         Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
     let basic = format!(
-        "GET / HTTP/1.1\r\nHost: {interface}\r\nAuthorization: Basic bWU6d3Jvbmc=\r\nConnection: close\r\n\r\n"
+        "GET /api/v1/sites HTTP/1.1\r\nHost: {interface}\r\nAuthorization: Basic bWU6d3Jvbmc=\r\n\
+         Connection: close\r\n\r\n"
     );
+    let (wrong, must_wait) = <(Arc<AtomicUsize>, Arc<AtomicUsize>)>::default();
+    let counts = (wrong.clone(), must_wait.clone());
     let flood = Flood::of(100, move |number| {
         let text = if number % 2 == 0 { &login } else { &basic };
         for mut stream in (0..3).filter_map(|_| send(interface, text)).collect::<Vec<_>>() {
             let mut answer = [0; 12];
-            let _ = stream.read(&mut answer);
+            let count = match stream.read_exact(&mut answer).is_ok().then_some(&answer[9..]) {
+                Some(b"401") => &counts.0,
+                Some(b"429") => &counts.1,
+                _ => continue,
+            };
+            count.fetch_add(1, Ordering::Relaxed);
         }
     });
     assert_answers(&flooded, "log-ins");
     drop(flood);
+    // Passwords were tried, and then almost none.
+    let (wrong, must_wait) = (wrong.load(Ordering::Relaxed), must_wait.load(Ordering::Relaxed));
+    assert!(wrong > 0 && must_wait > wrong, "{wrong} were tried, {must_wait} had to wait");
 
     flooded.running.signal("TERM");
     let began = Instant::now();
     flooded.running.finish().expect(0);
-    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(began.elapsed() < STOPPED, "{:?}", began.elapsed());
 }
 
 #[test]
@@ -204,7 +253,7 @@ fn the_interface_answers_while_names_are_looked_up_in_vain() {
     let began = Instant::now();
     flooded.running.signal("TERM");
     flooded.running.finish().expect(0);
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < STOPPED, "{:?}", began.elapsed());
 }
 
 /// A name server on an address of its own that hears every question and never answers.
@@ -270,5 +319,5 @@ fn the_interface_answers_while_the_name_server_does_not() {
     let began = Instant::now();
     flooded.running.signal("TERM");
     flooded.running.finish().expect(0);
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < STOPPED, "{:?}", began.elapsed());
 }

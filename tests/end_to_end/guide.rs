@@ -1,12 +1,12 @@
-//! The guide and the README: their commands run, and their links lead somewhere.
+//! The guide and the README: their commands run. That their links lead somewhere, `tests/tidy` checks.
 
 use std::{
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
     sync::atomic::{AtomicU32, Ordering},
 };
 
-use crate::support::{Nenrin, Reply, Site};
+use crate::support::{Nenrin, Reply, Running, Site, get, until};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -29,29 +29,48 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The commands in blocks marked `console`: lines that begin with a dollar sign.
-fn commands(text: &str) -> Vec<String> {
+/// A command of a page.
+struct Line {
+    command: String,
+    /// Whether it is run: its block is marked `console`. Of the others, which need data, a database or a
+    /// terminal, only the arguments are read.
+    is_run: bool,
+}
+
+/// The lines in blocks: those marked `console` begin with a dollar sign, others with the program.
+fn commands(text: &str) -> Vec<Line> {
     let mut commands = Vec::new();
-    let mut is_console = false;
-    for line in text.lines() {
-        if let Some(kind) = line.trim().strip_prefix("```") {
-            is_console = kind == "console";
-        } else if let Some(command) = line.trim().strip_prefix("$ ").filter(|_| is_console) {
-            commands.push(command.to_owned());
+    let mut block = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(kind) = line.strip_prefix("```") {
+            block = block.is_none().then_some(kind);
+        } else if let Some(kind) = block {
+            let is_run = kind == "console";
+            let command = if is_run { line.strip_prefix("$ ") } else { Some(line) };
+            let command = command.filter(|command| is_run || command.starts_with("nenrin "));
+            commands.extend(command.map(|command| Line { command: command.to_owned(), is_run }));
         }
     }
     commands
 }
 
+/// Whether a command goes on until it is stopped.
+fn goes_on(command: &str) -> bool {
+    let words: Vec<&str> = command.split('#').next().unwrap().split_whitespace().collect();
+    words.iter().any(|word| ["run", "serve", "demo"].contains(word)) && !words.contains(&"--once")
+}
+
 /// The commands name example.com; here it is a site on loopback, whose addresses need leave.
 fn on_loopback(command: &str, top: &str) -> String {
-    let collects = command.contains("nenrin collect");
-    let mut command =
-        command.replace("https://example.com/", top).replace("--site example.com", "--site 1");
-    if collects {
+    let (command, comment) = command.split_once(" #").unwrap_or((command, ""));
+    let mut command = command.replace("https://example.com/", top);
+    command = command.replace("--site example.com", "--site 1");
+    let needs_leave = command.contains("nenrin collect")
+        || (command.contains("nenrin site add") && command.contains(top));
+    if needs_leave {
         command += " --allow-private --delay 0s";
     }
-    command
+    format!("{command} #{comment}")
 }
 
 /// A front page that is different at every request, and a page below it.
@@ -86,8 +105,14 @@ fn run_page(page: &Path, is_collected: bool) -> usize {
         binary.parent().unwrap().display(),
         std::env::var("PATH").unwrap_or_default()
     );
-    let commands = commands(&text);
-    for command in &commands {
+    let lines = commands(&text);
+    for Line { command, is_run } in &lines {
+        let mut written = on_loopback(command, &site.top());
+        if !is_run {
+            written = format!("{} --help", written.split(" #").next().unwrap());
+        } else if goes_on(command) {
+            written = format!("exec {written}");
+        }
         let mut shell = Command::new("sh");
         // The same folder, archive and configuration as the program itself has in tests.
         let program = nenrin.command(&[]);
@@ -97,28 +122,37 @@ fn run_page(page: &Path, is_collected: bool) -> usize {
                 None => shell.env_remove(name),
             };
         }
-        let ran = shell
-            .args(["-c", &on_loopback(command, &site.top())])
+        shell
+            .args(["-c", &written])
             .env("PATH", &path)
             .current_dir(program.get_current_dir().unwrap())
-            .output()
-            .unwrap();
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let running = Running::of(shell);
+        // Its end is Ctrl-C.
+        if *is_run && goes_on(command) {
+            until("the addresses of interface and replay", || {
+                running.stdout().contains("replay     http://")
+            });
+            running.signal("INT");
+        }
+        let ran = running.finish();
         assert!(
-            ran.status.success(),
-            "{}: `{command}` ended with {:?}: {}{}",
+            ran.code == Some(0),
+            "{}: `{command}` ended with {:?}: {}",
             page.display(),
-            ran.status.code(),
-            String::from_utf8_lossy(&ran.stdout),
-            String::from_utf8_lossy(&ran.stderr),
+            ran.code,
+            ran.said(),
         );
     }
-    commands.len()
+    lines.iter().filter(|line| line.is_run).count()
 }
 
 #[test]
 fn the_commands_of_the_guide_run() {
     // Chapters that begin with nothing; the others look at a site that was visited twice.
-    let from_nothing = ["sites.md"];
+    let from_nothing = ["README.md", "sites.md"];
     let mut ran = 0;
     for page in pages() {
         let name = page.file_name().unwrap().to_str().unwrap().to_owned();
@@ -128,16 +162,39 @@ fn the_commands_of_the_guide_run() {
 }
 
 #[test]
-fn the_links_of_the_guide_lead_somewhere() {
-    let link = regex::Regex::new(r"\]\(([^)#\s]+)(#[^)\s]*)?\)").unwrap();
-    for page in pages() {
-        let text = std::fs::read_to_string(&page).unwrap();
-        for found in link.captures_iter(&text) {
-            let target = &found[1];
-            if !target.contains("://") {
-                let file = page.parent().unwrap().join(target);
-                assert!(file.exists(), "{} links to {target}", page.display());
-            }
-        }
+fn the_reference_has_what_the_program_has() {
+    let site = changing_site();
+    let nenrin = Nenrin::new();
+    nenrin.collect(&[&site.top()]).expect(0);
+    nenrin.run(&["reference", "-o", "reference"]).expect(0);
+    let folder = nenrin.archive().parent().unwrap().join("reference");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    let settings = folder.join("settings.toml");
+    nenrin.run(&["--config", settings.to_str().unwrap(), "site", "list"]).expect(0);
+    for code in ["0", "1", "2", "3", "4", "130"] {
+        assert!(read("exit-codes.md").contains(&format!("\n| {code} | ")), "{code}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(read(&format!("completions/nenrin.{shell}")).contains("NENRIN_COMPLETE"));
+    }
+    assert!(read("man/nenrin-site-add.1").contains("allow\\-private"));
+    assert!(read("commands.md").contains("## nenrin export wacz"));
+    let api: serde_json::Value = serde_json::from_str(&read("openapi.json")).unwrap();
+    assert_eq!(api["openapi"], "3.1.0");
+
+    let listening = ["run", "--json", "--interface", "127.0.0.1:0", "--replay", "127.0.0.1:0"];
+    let running = nenrin.start(&listening);
+    let interface = running.first_line()["interface"].as_str().unwrap().to_owned();
+    let (status, _, metrics) = get(&format!("{interface}metrics"));
+    running.kill();
+    assert_eq!(status, 200);
+    let described = read("metrics.md");
+    let names: Vec<&str> = metrics
+        .lines()
+        .filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next())
+        .collect();
+    assert!(names.len() > 30, "{names:?}");
+    for name in names {
+        assert!(described.contains(&format!("| `{name}` | ")), "{name} is not described");
     }
 }

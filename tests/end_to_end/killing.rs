@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicU32, Ordering},
@@ -273,4 +274,123 @@ fn an_import_that_is_killed_again_and_again_comes_to_the_same() {
     // What was stored and not committed at a kill is no version of its own.
     nenrin.run(&["reindex"]).expect(0);
     assert_eq!(exported(&nenrin, "reindexed.warc.gz"), expected);
+}
+
+/// The files of exported tables, by their folder: the contents, in order.
+fn table_files(folder: &Path) -> BTreeMap<String, Vec<Vec<u8>>> {
+    let note = std::fs::read(folder.join("tables.json")).unwrap();
+    let note: serde_json::Value = serde_json::from_slice(&note).unwrap();
+    let mut named: Vec<String> = Vec::new();
+    let mut files: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
+    for name in note["files"].as_array().unwrap() {
+        let name = name.as_str().unwrap().to_owned();
+        let (of, _) = name.rsplit_once('/').unwrap();
+        let bytes = std::fs::read(folder.join(&name)).unwrap();
+        files.entry(of.to_owned()).or_default().push(bytes);
+        named.push(name);
+    }
+    files.values_mut().for_each(|contents| contents.sort());
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(at) = open.pop() {
+        for entry in std::fs::read_dir(at).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => open.push(path),
+                false => {
+                    found.push(path.strip_prefix(folder).unwrap().to_str().unwrap().to_owned())
+                }
+            }
+        }
+    }
+    found.retain(|name| name != "tables.json");
+    found.sort();
+    named.sort();
+    assert_eq!(found, named, "files that the list does not name");
+    files
+}
+
+/// An archive with what [`collection_of_revisits`] has.
+pub(crate) fn imported(folder: &Path) -> Nenrin {
+    let file = folder.join("revisits.warc.gz");
+    std::fs::write(&file, collection_of_revisits()).unwrap();
+    let nenrin = Nenrin::new();
+    nenrin.run(&["import", "warc", file.to_str().unwrap()]).expect(0);
+    nenrin
+}
+
+#[test]
+fn tables_whose_export_is_killed_again_and_again_come_to_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let nenrin = imported(folder.path());
+    let (unhurt, killed) = (folder.path().join("unhurt"), folder.path().join("killed"));
+    let export = |to: &Path| ["export", "parquet", to.to_str().unwrap()].map(str::to_owned);
+    let run = |args: &[String; 3]| nenrin.run(&args.each_ref().map(String::as_str)).expect(0);
+    let began = std::time::Instant::now();
+    run(&export(&unhurt));
+    let whole_ms = began.elapsed().as_millis() as u64;
+    let mut seeded = Seeded(28);
+    let mut finished = 0;
+    for kill in 0..IMPORT_KILLS {
+        let mut running = nenrin.start(&export(&killed).each_ref().map(String::as_str));
+        let moment_ms = whole_ms * (kill % 4) / 4 + seeded.below(whole_ms / 4 + 1);
+        std::thread::sleep(Duration::from_millis(moment_ms));
+        finished += u64::from(running.child.try_wait().unwrap().is_some());
+        running.kill();
+    }
+    assert!(finished < IMPORT_KILLS, "none was killed on the way");
+    run(&export(&killed));
+    assert_eq!(table_files(&killed), table_files(&unhurt));
+}
+
+#[test]
+fn a_backup_survives_kills_of_itself_and_of_what_writes_the_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let nenrin = imported(folder.path());
+    let copy = folder.path().join("copy");
+    let backup = ["backup", copy.to_str().unwrap()];
+    let began = std::time::Instant::now();
+    nenrin.run(&backup).expect(0);
+    let whole_ms = began.elapsed().as_millis() as u64;
+    let copied = Nenrin::with_archive(copy.clone());
+    let mirror = folder.path().join("mirror");
+    std::fs::create_dir(&mirror).unwrap();
+    let mut seeded = Seeded(29);
+    for kill in 0..IMPORT_KILLS {
+        for page in 0..40 {
+            let text = format!("<p>visit {kill} of page {page}</p>").repeat(50);
+            std::fs::write(mirror.join(format!("{page}.html")), text).unwrap();
+        }
+        let at = format!("2025-01-0{}", kill + 1);
+        let import =
+            ["import", "mirror", mirror.to_str().unwrap(), "--url", "http://m.com/", "--at", &at];
+        let (writing, copying) = (nenrin.start(&import), nenrin.start(&backup));
+        std::thread::sleep(Duration::from_millis(seeded.below(whole_ms + 1)));
+        // One of them, the other, or both.
+        let (first, mut second) =
+            if kill % 2 == 0 { (writing, copying) } else { (copying, writing) };
+        first.kill();
+        std::thread::sleep(Duration::from_millis(seeded.below(whole_ms + 1)));
+        if kill % 3 == 2 {
+            second.kill();
+        } else {
+            second.child.wait().unwrap();
+        }
+        nenrin.assert_sound();
+        copied.assert_sound();
+        nenrin.run(&import).expect(0);
+    }
+    nenrin.run(&backup).expect(0);
+    copied.assert_sound();
+    let exported = |nenrin: &Nenrin, name: &str| {
+        let path = folder.path().join(name);
+        nenrin.run(&["export", "warc", "-o", path.to_str().unwrap()]).expect(0);
+        records(&path)
+    };
+    let expected = exported(&nenrin, "archive.warc.gz");
+    assert_eq!(exported(&copied, "copy.warc.gz"), expected);
+    let restored = Nenrin::with_archive(folder.path().join("restored"));
+    restored.run(&["backup", "--restore", copy.to_str().unwrap()]).expect(0);
+    restored.assert_sound();
+    assert_eq!(exported(&restored, "restored.warc.gz"), expected);
 }

@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use crate::support::{Nenrin, Ran, Reply, Request, Site, get};
+use crate::support::{Nenrin, Ran, Reply, Request, Site, get, until};
 
 const CONFIG: &str = "[politeness]\ndelay = \"50ms\"\n";
 const LOGIN: &str = "<title>Door</title><h1>Please log in to the members' area of this small club</h1>\
@@ -200,4 +200,82 @@ fn a_mistake_in_a_file_of_secrets_is_named_without_them() {
     nenrin
         .run(&["site", "set", "example.com", "--header", "Cookie: a=b"])
         .expect_said(2, &["--secret-headers FILE"]);
+}
+
+/// A display without a screen, until it is dropped.
+struct Display(std::process::Child, String);
+
+impl Drop for Display {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn display() -> Option<Display> {
+    use std::io::{BufRead, BufReader};
+    let mut command = std::process::Command::new("Xvfb");
+    command.args(["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp"]);
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+    let Ok(mut child) = command.spawn() else {
+        eprintln!("SKIPPED: no Xvfb found (Debian: apt-get install xvfb)");
+        return None;
+    };
+    let mut number = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut number).unwrap();
+    Some(Display(child, format!(":{}", number.trim())))
+}
+
+#[test]
+fn a_person_logs_in_in_a_window_and_the_site_is_visited_so() {
+    let Some(display) = display() else { return };
+    // Whoever opens the door sends the form: a person would press the button.
+    let club = Site::serve(|request| match (request.method.as_str(), request.path.as_str()) {
+        ("POST", "/door") if request.body == "name=member" => {
+            Reply::html("<p>Welcome").header("Set-Cookie", "sid=topsecret1; Path=/; HttpOnly")
+        }
+        (_, "/door") => Reply::html(
+            "<form method=post><input name=name value=member></form><script>\
+             setTimeout(() => document.forms[0].submit(), 300)</script>",
+        ),
+        (_, "/") if has_cookie(request, "sid=topsecret1") => Reply::html("<p>For members"),
+        (_, "/robots.txt") => Reply::status("404 Not Found"),
+        _ => Reply::status("401 Unauthorized"),
+    });
+    let nenrin =
+        Nenrin::new().with_config("[render]\nas_root = true\n[politeness]\ndelay = \"50ms\"\n");
+    let (top, door) = (club.url("/"), club.url("/door"));
+    let add = ["site", "add", &top, "--name", "club", "--allow-private", "--manual"];
+    nenrin.run(&[&add[..], &["--login-page", &door]].concat()).expect(0);
+    let mut without = nenrin.command(&["site", "login", "club"]);
+    let said = without.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY").output().unwrap();
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("no display") || said.contains("no Chromium"), "{said}");
+    if said.contains("no Chromium") {
+        return;
+    }
+    let profiles = tempfile::tempdir().unwrap();
+    let mut command = nenrin.command(&["site", "login", "club"]);
+    command.env("DISPLAY", &display.1).env("TMPDIR", profiles.path());
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let running = command.spawn().unwrap();
+    until("someone to log in", || club.requests().iter().any(|request| request.method == "POST"));
+    // The window is closed once its cookies were seen.
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let browser = std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let is_first = line.contains(profiles.path().to_str()?) && !line.contains("--type=");
+        entry.file_name().to_str()?.parse::<u32>().ok().filter(|_| is_first)
+    });
+    for process in browser {
+        let _ = std::process::Command::new("kill").arg(process.to_string()).status();
+    }
+    let ended = running.wait_with_output().unwrap();
+    let said = [ended.stdout, ended.stderr].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    assert!(ended.status.success() && !said.contains("topsecret"), "{said}");
+    nenrin.run(&["collect", &top]).expect(0);
+    assert!(String::from_utf8(nenrin.cat(&top)).unwrap().contains("For members"));
 }

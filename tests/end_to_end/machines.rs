@@ -13,6 +13,7 @@ use std::{
 
 use self::{object_server::ObjectServer, postgres_server::PostgresServer};
 use crate::{
+    killing::imported,
     support::{Nenrin, Reply, Running, Site},
     warc::records,
 };
@@ -350,7 +351,7 @@ fn what_is_wrong_is_said_at_the_start_before_anything_is_written() {
     refused(&machines, &by("wrong"), &content, &["password is wrong"]);
     refused(&machines, &by("right"), &content, &["GRANT CREATE"]);
     let nowhere = content.replace(ObjectServer::BUCKET, "no-such-bucket");
-    refused(&machines, &right, &nowhere, &["no such bucket", "--content"]);
+    refused(&machines, &right, &nowhere, &["no such bucket", "name another"]);
     let away = format!("s3://b-u-cket/x?endpoint=http://{}&anonymous", crate::support::deserted());
     refused(&machines, &right, &away, &["cannot use the content in s3://b-u-cket"]);
     let source = machines.folder.path().join("ahead.c");
@@ -421,6 +422,8 @@ fn commands_on_a_shared_archive_work_or_say_the_way_out() {
     }
     let workers = other.run(&["workers"]).expect(0).text();
     assert!(workers.contains("3 partitions") && workers.contains("partition 2"), "{workers}");
+    // An index of each partition begins here, and follows what is collected from now on.
+    other.run(&["search", "edition"]).expect(0);
     world.still.store(true, Ordering::SeqCst);
     std::thread::sleep(Duration::from_secs(5));
     running.signal("TERM");
@@ -437,8 +440,14 @@ fn commands_on_a_shared_archive_work_or_say_the_way_out() {
     other.run(&["compact"]).expect(0);
     other.assert_sound();
     assert_eq!(exported("after.warc.gz"), before, "compacting changes nothing that is shown");
-    let found = other.run(&["search", "edition", "last", "--limit", "99"]).expect(0).text();
-    assert!(found.contains(&top), "{found}");
+    let search = ["--json", "search", "\"edition last\"", "at:2100", "--limit", "99"];
+    let found = other.run(&search).expect(0).lines();
+    for site in &world.sites {
+        let is_of_site = |page: &&serde_json::Value| {
+            page["url"].as_str().is_some_and(|url| url.starts_with(&site.top()))
+        };
+        assert!(found.iter().any(|page| is_of_site(&page)), "{}: {found:?}", site.top());
+    }
     other.run(&prune).expect_said(0, &["1s,month"]);
     let (count, path) = (versions(), machines.folder.path().join("before.warc.gz"));
     let import = ["import", "warc", "--json", "--site", "site 0", path.to_str().unwrap()];
@@ -541,7 +550,7 @@ fn what_a_page_costs() {
     let Some(machines) = Machines::start(4) else { return };
     let world = World::of(30, EACH);
     world.still.store(true, Ordering::SeqCst);
-    let machine = machines.machine("a");
+    let machine = machines.machine("a").with_config("");
     let tops: Vec<String> = world.sites.iter().map(Site::top).collect();
     let mut add = vec!["site", "add", "--allow-private", "--delay", "0s", "--policy", "every(7d)"];
     add.extend(tops.iter().map(String::as_str));
@@ -565,4 +574,40 @@ fn what_a_page_costs() {
     eprintln!("{pages} pages in {took:?}; {bytes} bytes of database, {objects} objects");
     eprintln!("{last}");
     machines.sql(sizes).iter().for_each(|row| eprintln!("{row}"));
+}
+
+#[test]
+fn a_backup_in_a_bucket_survives_kills_and_comes_back() {
+    let Some(objects) = ObjectServer::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let nenrin = imported(folder.path());
+    let bucket = objects.address("copy");
+    let began = Instant::now();
+    nenrin.run(&["backup", &objects.address("first")]).expect(0);
+    let whole = began.elapsed();
+    for part in 1..=4 {
+        let copying = nenrin.start(&["backup", &bucket]);
+        std::thread::sleep(whole * part / 5);
+        copying.kill();
+        nenrin.assert_sound();
+    }
+    nenrin.run(&["backup", &bucket]).expect(0);
+    let again = nenrin.run(&["--json", "backup", &bucket]).expect(0).document();
+    assert_eq!(again["copied_bytes"], 0, "{again}");
+    let restored = Nenrin::with_archive(folder.path().join("restored"));
+    let restoring = restored.start(&["backup", "--restore", &bucket]);
+    std::thread::sleep(whole / 4);
+    restoring.kill();
+    let ran = restored.run(&["backup", "--restore", &bucket]);
+    // One that was finished before the kill is an archive, and not restored again.
+    assert!(ran.code == Some(0) || ran.said().contains("not a backup"), "{}", ran.said());
+    restored.assert_sound();
+    let exported = |nenrin: &Nenrin, name: &str| {
+        let path = folder.path().join(name);
+        nenrin.run(&["export", "warc", "-o", path.to_str().unwrap()]).expect(0);
+        records(&path)
+    };
+    assert_eq!(exported(&restored, "restored.warc.gz"), exported(&nenrin, "archive.warc.gz"));
+    let nowhere = bucket.replace(ObjectServer::BUCKET, "no-such-bucket");
+    nenrin.run(&["backup", &nowhere]).expect_said(1, &["no such bucket"]);
 }

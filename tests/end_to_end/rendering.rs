@@ -179,3 +179,185 @@ fn shown_is_kept(nenrin: &Nenrin, top: &str) {
     assert_eq!(kept(&other, "text"), text.as_bytes());
     nenrin.assert_sound();
 }
+
+/// A page that asks by POST for what it shows, as many applications do.
+fn posting(edition: Arc<AtomicUsize>) -> Site {
+    Site::serve(move |request| match (request.method.as_str(), request.path.as_str()) {
+        (_, "/") => Reply::html(
+            "<div id=app>Loading</div><a href='/other?__wb_method=POST&x=1'>a trap</a><script>\
+                 const ask = (query) => fetch('/graph', {method: 'POST', headers: {'Content-Type': \
+                 'application/json'}, body: JSON.stringify({query})}).then(a => a.json());\
+                 ask('rings').then(a => { app.textContent = a.say; return ask('bark of ' + a.tree) })\
+                 .then(a => { document.title = a.say });\
+                 navigator.sendBeacon('/count', 'x'); fetch('/put', {method: 'PUT', body: 'x'})</script>",
+        ),
+        ("POST", "/graph") => {
+            let edition = edition.load(Ordering::SeqCst);
+            let say = match request.body.as_str() {
+                r#"{"query":"rings"}"# => format!("{edition} rings"),
+                r#"{"query":"bark of oak"}"# => "thick bark".to_owned(),
+                _ => return Reply::status("400 Bad Request"),
+            };
+            let text = format!(r#"{{"say": "{say}", "tree": "oak"}}"#);
+            Reply::new("200 OK", "application/json", text)
+        }
+        _ => Reply::status("404 Not Found"),
+    })
+}
+
+#[test]
+fn what_a_page_asks_for_by_post_is_collected_exported_imported_and_replayed() {
+    if !chromium_is_here() {
+        return;
+    }
+    let edition = Arc::new(AtomicUsize::new(1));
+    let site = posting(edition.clone());
+    let nenrin = Nenrin::new().with_config(CONFIG);
+    collect(&nenrin, &site, "auto");
+    let rings = site.url("/graph?__wb_method=POST&query=rings");
+    assert!(String::from_utf8(nenrin.cat(&rings)).unwrap().contains("1 rings"));
+    let posted = |site: &Site| {
+        let is_post = |request: &&crate::support::Request| request.method != "GET";
+        let sent = |request: &crate::support::Request| {
+            let kind = request.headers.get("content-type").cloned().unwrap_or_default();
+            (request.method.clone(), request.path.clone(), kind, request.body.clone())
+        };
+        site.requests().iter().filter(is_post).map(sent).collect::<Vec<_>>()
+    };
+    let sent = |body: &str| {
+        let [method, path, kind] = ["POST", "/graph", "application/json"].map(str::to_owned);
+        (method, path, kind, body.to_owned())
+    };
+    let both = [sent(r#"{"query":"rings"}"#), sent(r#"{"query":"bark of oak"}"#)];
+    assert_eq!(posted(&site), both, "each once, and nothing that only reports or changes");
+
+    // The same is asked for again with the same body, without rendering; a link leads to no request.
+    edition.store(2, Ordering::SeqCst);
+    assert_eq!(collect(&nenrin, &site, "auto"), 0);
+    assert_eq!(nenrin.versions(&rings).len(), 2);
+    assert_eq!(posted(&site).len(), 4);
+
+    let warc = nenrin.archive().with_file_name("posted.warc");
+    nenrin.run(&["export", "warc", "-o", warc.to_str().unwrap()]).expect(0);
+    let exported = String::from_utf8_lossy(&std::fs::read(&warc).unwrap()).into_owned();
+    assert!(!exported.contains("/graph?__wb_method"), "only other archives' indexes know that");
+    assert!(exported.contains("POST /graph HTTP/1.1\r\n"));
+    assert_eq!(exported.matches("\r\n\r\n{\"query\":\"rings\"}\r\n\r\n").count(), 2);
+    let other = Nenrin::new();
+    other.run(&["import", "warc", warc.to_str().unwrap()]).expect(0);
+    assert_eq!(other.versions(&rings).len(), 2);
+    other.assert_sound();
+    site.close();
+    for nenrin in [&nenrin, &other] {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let anywhere = ["serve", "--json", "--interface", "127.0.0.1:0", "--replay", "127.0.0.1:0"];
+        let running = nenrin.start(&anywhere);
+        let replay = running.first_line()["replay"].as_str().unwrap().to_owned();
+        let top = rings.split("graph").next().unwrap();
+        runtime.block_on(async {
+            let browser = nenrin_browser::Browser::start(nenrin_browser::Names::Nothing);
+            let mut browser = browser.await.unwrap();
+            browser.open(&format!("{replay}web/2099/{top}")).await;
+            browser.until("document.title === 'thick bark'").await;
+            assert_eq!(browser.eval("app.textContent").await, "2 rings");
+        });
+    }
+}
+
+#[test]
+fn a_killed_program_leaves_no_browser_behind() {
+    if !chromium_is_here() {
+        return;
+    }
+    let site = Site::serve(|request| match request.path.as_str() {
+        "/" => Reply::html(
+            "<p>busy<script>setInterval(() => fetch('/n' + Math.random()), 50)</script>",
+        ),
+        _ => Reply::status("404 Not Found"),
+    });
+    let nenrin = Nenrin::new().with_config(CONFIG);
+    let profiles = tempfile::tempdir().unwrap();
+    let args = ["collect", &site.url("/"), "--allow-private", "--render", "always"];
+    let mut running = nenrin.command(&args).env("TMPDIR", profiles.path()).spawn().unwrap();
+    let browsers = || {
+        let uses = |entry: &std::fs::DirEntry| {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(profiles.path().to_str().unwrap())
+        };
+        std::fs::read_dir("/proc").unwrap().flatten().filter(uses).count()
+    };
+    crate::support::until("the browser to start", || browsers() > 2);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    crate::support::until("the browser to be gone", || browsers() == 0);
+}
+
+/// Run with `cargo nextest run -p nenrin --test end_to_end --run-ignored all -E 'test(static_sites)'`;
+/// `NENRIN_SITES` names some of the sites, with spaces between.
+#[test]
+#[ignore = "takes many minutes"]
+fn static_sites_are_hardly_rendered_and_stored_the_same() {
+    let Some(materialise) = crate::faithful::materialise().filter(|_| chromium_is_here()) else {
+        return;
+    };
+    let names = std::env::var("NENRIN_SITES");
+    let names = names.unwrap_or("azhenley dplyr heise openbsd tromp umio vimdoc zeit".to_owned());
+    let config = "[render]\nas_root = true\n[politeness]\ndelay = \"1ms\"\n";
+    let (mut all_visits, mut all_renderings) = (0, 0);
+    for name in names.split(' ') {
+        let work = tempfile::tempdir().unwrap();
+        let folder = |visit: usize| work.path().join(visit.to_string());
+        for visit in [1, 4, 8] {
+            let mut command = std::process::Command::new(&materialise);
+            command.args([name, &visit.to_string()]).arg(folder(visit));
+            assert!(command.status().unwrap().success());
+        }
+        let served = crate::faithful::Folder::serve(&folder(1));
+        let archives = ["never", "auto"].map(|_| Nenrin::new().with_config(config));
+        let (mut trials, mut later, mut visits) = (0, 0, 0);
+        for visit in [1, 4, 8] {
+            *served.folder.lock().unwrap() = folder(visit);
+            for (nenrin, render) in archives.iter().zip(["never", "auto"]) {
+                let top = served.site.url(crate::faithful::LIST);
+                let args = ["collect", &top, "--allow-private", "--embeds", "false"];
+                let mut command = nenrin.command(&[&args[..], &["--render", render]].concat());
+                let before = served.site.requests().len();
+                let output = command.env("NENRIN_LOG", "nenrin_archive=debug").output().unwrap();
+                assert!(matches!(output.status.code(), Some(0 | 1)), "{name}: {output:?}");
+                let said = String::from_utf8_lossy(&output.stderr).into_owned();
+                let rendered = said.lines().filter(|line| line.contains(" rendered")).count();
+                if render == "auto" {
+                    let count = if visit == 1 { &mut trials } else { &mut later };
+                    *count += rendered;
+                    let made = served.site.requests().len() - before;
+                    visits += if visit == 1 { 0 } else { made };
+                }
+            }
+            std::thread::sleep(Duration::from_millis(1100));
+        }
+        let is_sampled = |n: &usize| n.is_multiple_of(10);
+        let [never, auto] = archives.each_ref().map(|nenrin| {
+            let all = nenrin.last_visits();
+            let urls: Vec<String> =
+                all.keys().filter(|url| !url.contains(".rendered.")).cloned().collect();
+            let sample = urls.iter().enumerate().filter(|(n, _)| is_sampled(n));
+            let sample: Vec<_> = sample
+                .filter(|(_, url)| all[*url]["status"] == 200)
+                .map(|(_, url)| (url.clone(), nenrin.versions(url).len(), nenrin.cat(url)))
+                .collect();
+            (urls, sample)
+        });
+        let missing = never.0.iter().filter(|url| !auto.0.contains(url)).count();
+        let more = auto.0.iter().filter(|url| !never.0.contains(url)).count();
+        let differing = never.1.iter().filter(|page| !auto.1.contains(page)).count();
+        eprintln!(
+            "{name}: {trials} renderings in the first round; then {later} of {visits} visits; \
+             {more} pages more, {missing} fewer; {differing} of {} sampled pages stored otherwise",
+            never.1.len()
+        );
+        all_visits += visits;
+        all_renderings += later;
+        assert_eq!((missing, differing), (0, 0), "{name}");
+    }
+    assert!(all_renderings * 50 <= all_visits, "{all_renderings} of {all_visits}");
+}

@@ -20,6 +20,10 @@ use tokio::{
     runtime::Runtime,
 };
 
+/// A stop takes at most 5 s on a machine that has nothing else to do. Tests run beside others, so it may
+/// take this long here; what this guards against took 20 s and more.
+pub(crate) const STOPPED: Duration = Duration::from_secs(12);
+
 /// Nothing in a test may take longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The longest request head that a test server reads.
@@ -286,6 +290,11 @@ impl Running {
         String::from_utf8_lossy(&self.stderr.lock().unwrap()).into_owned()
     }
 
+    /// What was said on standard output so far.
+    pub(crate) fn stdout(&self) -> String {
+        String::from_utf8_lossy(&self.stdout.lock().unwrap()).into_owned()
+    }
+
     /// Waits for the first line on standard output, as JSON.
     #[track_caller]
     pub(crate) fn first_line(&self) -> Value {
@@ -331,8 +340,11 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 /// A request as a server saw it.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
+    pub(crate) method: String,
     /// Path and query.
     pub(crate) path: String,
+    /// What it sends, as text.
+    pub(crate) body: String,
     /// Names in lower case.
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) began: Instant,
@@ -561,12 +573,20 @@ async fn read_request(connection: &mut TcpStream, buffer: &mut Vec<u8>) -> Optio
     let head = String::from_utf8(buffer[..end].to_vec()).ok()?;
     buffer.drain(..end + 4);
     let mut lines = head.split("\r\n");
-    let path = lines.next()?.split(' ').nth(1)?.to_owned();
-    let headers = lines
+    let mut words = lines.next()?.split(' ');
+    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
+    let headers: BTreeMap<String, String> = lines
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
         .collect();
-    Some(Request { path, headers, began, ended: None, beside: 0 })
+    let length = headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    while buffer.len() < length {
+        if length > REQUEST_MAX_BYTES || connection.read_buf(buffer).await.ok()? == 0 {
+            return None;
+        }
+    }
+    let body = String::from_utf8_lossy(&buffer.drain(..length).collect::<Vec<u8>>()).into_owned();
+    Some(Request { method, path, body, headers, began, ended: None, beside: 0 })
 }
 
 /// Sends the answer; false when the connection can't be used again.

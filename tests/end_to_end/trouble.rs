@@ -236,7 +236,7 @@ fn a_damaged_state_is_named_and_reindex_restores_every_version() {
 }
 
 #[test]
-fn a_state_damaged_in_the_middle_is_told_by_verify() {
+fn a_state_damaged_in_the_middle_is_found_by_verify() {
     let (kept, _, listed) = two_rounds();
     let state = kept.nenrin.archive().join("state.sqlite");
     let length = std::fs::metadata(&state).unwrap().len();

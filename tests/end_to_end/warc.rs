@@ -285,7 +285,7 @@ fn other_programs_accept_the_corpus() {
         PathBuf::from,
     );
     if !data.join("sites/materialise").exists() {
-        eprintln!("SKIPPED: the corpus is not at {}", data.display());
+        eprintln!("SKIPPED: {}/sites is not there; set NENRIN_DATA", data.display());
         return;
     }
     let nenrin = Nenrin::new();

@@ -146,18 +146,41 @@ fn every_crate_begins_with_what_to_read() {
     }
 }
 
+/// The names by which headings of a document are linked to.
+fn headings(document: &str) -> BTreeSet<String> {
+    let mut is_code = false;
+    let mut found = BTreeSet::new();
+    for line in document.lines() {
+        is_code ^= line.starts_with("```");
+        let heading =
+            line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'));
+        let Some(heading) = heading.filter(|_| !is_code) else { continue };
+        let letters = heading.trim().chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        let name: String = letters.flat_map(char::to_lowercase).collect();
+        found.insert(name.replace(' ', "-"));
+    }
+    found
+}
+
 #[test]
 fn links_in_documents_lead_somewhere() {
     let mut checked = 0;
     for path in files().iter().filter(|path| path.extension().is_some_and(|e| e == "md")) {
         let document = text(path).unwrap();
         for link in document.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let target = link.split('#').next().unwrap_or_default();
-            if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
+            if link.contains("://") || link.starts_with("mailto:") {
                 continue;
             }
-            let folder = path.parent().unwrap_or(Path::new(""));
-            assert!(root().join(folder).join(target).exists(), "{}: {link}", path.display());
+            let (target, heading) = link.split_once('#').unwrap_or((link, ""));
+            let file = match target {
+                "" => path.clone(),
+                target => path.parent().unwrap_or(Path::new("")).join(target),
+            };
+            assert!(root().join(&file).exists(), "{}: {link}", path.display());
+            if !heading.is_empty() && file.extension().is_some_and(|e| e == "md") {
+                let found = headings(&text(&file).unwrap());
+                assert!(found.contains(heading), "{}: {link}: no such heading", path.display());
+            }
             checked += 1;
         }
     }

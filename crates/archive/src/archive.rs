@@ -119,6 +119,8 @@ pub(crate) trait Parts: Send + Sync {
     fn each(&self, sweeps: bool, work: &mut dyn FnMut(&Archive) -> Result<()>) -> Result<()>;
     /// How many there are.
     fn count(&self) -> u64;
+    /// The state of each.
+    fn states(&self) -> Vec<Arc<dyn State>>;
 }
 
 /// A state that was damaged and is kept under another name, and what could be read of it.
@@ -205,6 +207,17 @@ impl Archive {
     /// The parts in which content is changed, if several workers share the archive.
     pub(crate) fn parts(&self) -> Option<&Arc<dyn Parts>> {
         self.parts.as_ref()
+    }
+
+    /// The partitions of an archive that several workers share, each to read; the archive itself if it
+    /// is in a folder. Numbers of visits follow each other in one partition only.
+    pub fn partitions(self: &Arc<Self>) -> Vec<Arc<Self>> {
+        let Some(parts) = &self.parts else { return vec![self.clone()] };
+        let part = |(number, state): (usize, Arc<dyn State>)| {
+            let folder = self.folder.join("reading").join(format!("p{number}"));
+            Arc::new(Self::over(&folder, state, self.store.clone(), None))
+        };
+        parts.states().into_iter().enumerate().map(part).collect()
     }
 
     /// The archive's folder.

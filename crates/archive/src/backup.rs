@@ -24,8 +24,8 @@ use crate::{
 };
 
 /// The file that says of which archive a folder is a copy.
-const NOTE: &str = "backup.json";
-const FORMAT: u32 = 1;
+pub(crate) const NOTE: &str = "backup.json";
+pub(crate) const FORMAT: u32 = 1;
 /// If versions are removed or packs replaced meanwhile, it is begun again, so often.
 const TRIES: usize = 5;
 /// Files of the archive's folder that are not part of a copy: they are made again.
@@ -49,7 +49,7 @@ pub struct BackedUp {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Note {
+pub(crate) struct Note {
     nenrin_backup: u32,
     /// The archive that it is a copy of.
     of: PathBuf,
@@ -71,30 +71,12 @@ impl Archive {
         let lock = Lock::hold(target)?;
         let copy = Copy { from: self.folder(), to: target };
         let mut done = BackedUp::default();
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let before = self.removed()?;
-            let packs = copy.packs()?;
-            let part = target.join(format!("{STATE}.part"));
-            delete(&part)?;
-            self.state().copy_to(&part)?;
-            copy.all_packs(&mut done, progress)?;
-            // What was removed meanwhile is still named by the state that was copied.
-            let is_same = copy.packs()?.keys().filter(|name| packs.contains_key(*name)).count()
-                == packs.len()
-                && before == self.removed()?;
-            if is_same {
-                break;
-            }
-            if tries == TRIES {
-                return Err(ArchiveError::Input(
-                    "the archive is being compacted or pruned all the time; try again when that \
-                     is done"
-                        .to_owned(),
-                ));
-            }
-        }
+        let part = target.join(format!("{STATE}.part"));
+        self.copy_at_one_moment(&part, &mut || {
+            each_pack(self.folder(), &mut done, progress, &mut |name, bytes, is_last| {
+                copy.pack(name, bytes, is_last)
+            })
+        })?;
         copy.other_files()?;
         copy.put_state()?;
         done.deleted = copy.delete_others()?;
@@ -124,6 +106,29 @@ impl Archive {
         Ok(done)
     }
 
+    /// Copies the state to a file as it is at one moment, and then has the packs copied; both again if
+    /// versions were removed or packs replaced meanwhile.
+    pub(crate) fn copy_at_one_moment(
+        &self,
+        state: &Path,
+        packs: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<()> {
+        let folder = self.folder().join(PACKS);
+        for _ in 0..TRIES {
+            let (removed, before) = (self.removed()?, list(&folder)?);
+            delete(state)?;
+            self.state().copy_to(state)?;
+            packs()?;
+            // What was removed meanwhile is still named by the state that was copied.
+            let after = list(&folder)?;
+            if before.keys().all(|name| after.contains_key(name)) && removed == self.removed()? {
+                return Ok(());
+            }
+        }
+        let what = "the archive is being compacted or pruned all the time";
+        Err(ArchiveError::Input(format!("{what}; try again when that is done")))
+    }
+
     /// What changes when versions are removed.
     fn removed(&self) -> Result<(usize, usize)> {
         Ok((self.state().removals()?.len(), self.state().prunes()?.len()))
@@ -131,7 +136,7 @@ impl Archive {
 }
 
 /// Refuses a folder that is something else than an earlier copy of this archive.
-fn begin(target: &Path, of: PathBuf) -> Result<Note> {
+pub(crate) fn begin(target: &Path, of: PathBuf) -> Result<Note> {
     fs::create_dir_all(target.join(PACKS)).map_err(ArchiveError::io("create", target))?;
     let is_inside = fs::canonicalize(target).is_ok_and(|target| target.starts_with(&of));
     if is_inside {
@@ -177,7 +182,7 @@ fn read_note(folder: &Path) -> Result<Option<Note>> {
 }
 
 /// Makes the index of the copy, and counts what can be found by it.
-fn check(target: &Path) -> Result<u64> {
+pub(crate) fn check(target: &Path) -> Result<u64> {
     let archive = Archive::open(target, &OpenOptions::changing())?;
     let wrong = archive.state().check()?;
     if let Some(what) = wrong.first() {
@@ -213,43 +218,13 @@ impl Copy<'_> {
         list(&self.from.join(PACKS))
     }
 
-    /// Copies until the copy has all packs that there are.
-    fn all_packs(&self, done: &mut BackedUp, progress: &mut Progress<'_>) -> Result<()> {
-        loop {
-            let packs = self.packs()?;
-            let all = packs.values().sum();
-            let (mut sum, mut is_complete) = (0, true);
-            (done.packs, done.known_bytes) = (packs.len() as u64, 0);
-            let copied_before = done.copied_bytes;
-            for (name, bytes) in &packs {
-                let is_last = packs.last_key_value().is_some_and(|(last, _)| last == name);
-                match self.pack(name, *bytes, is_last, done) {
-                    Ok(()) => {}
-                    // It was replaced by another one meanwhile.
-                    Err(ArchiveError::Io { source, .. })
-                        if source.kind() == io::ErrorKind::NotFound =>
-                    {
-                        is_complete = false;
-                    }
-                    Err(other) => return Err(other),
-                }
-                sum += bytes;
-                progress(sum, all);
-            }
-            done.known_bytes = sum.saturating_sub(done.copied_bytes - copied_before);
-            if is_complete && self.packs()?.keys().all(|name| packs.contains_key(name)) {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Copies a pack, unless the copy has it, and reads it again. One that was still growing is copied as
+    /// Copies a pack, unless the copy has it, and reads it again; returns the bytes that were copied. One that was still growing is copied as
     /// a whole: the copy may have cut off a part of it since.
-    fn pack(&self, name: &str, bytes: u64, is_last: bool, done: &mut BackedUp) -> Result<()> {
+    fn pack(&self, name: &str, bytes: u64, is_last: bool) -> Result<u64> {
         let (from, to) = (self.from.join(PACKS).join(name), self.to.join(PACKS).join(name));
         let known = fs::metadata(&to).map(|found| found.len()).ok();
         if known == Some(bytes) && (!is_last || hash(&from, bytes)? == hash(&to, bytes)?) {
-            return Ok(());
+            return Ok(0);
         }
         let part = self.to.join("pack.part");
         let written = || ArchiveError::writing(&part);
@@ -265,8 +240,7 @@ impl Copy<'_> {
             self.delete_index()?;
         }
         fs::rename(&part, &to).map_err(ArchiveError::writing(&to))?;
-        done.copied_bytes += bytes;
-        Ok(())
+        Ok(bytes)
     }
 
     /// The index is made again from the packs.
@@ -277,14 +251,9 @@ impl Copy<'_> {
 
     /// Small files of the archive's folder: what was lost and accepted, and the like.
     fn other_files(&self) -> Result<()> {
-        for (name, _) in list(self.from)? {
-            let is_left_out = LEFT_OUT.iter().any(|left_out| name.starts_with(left_out))
-                || name == NOTE
-                || name.ends_with(".part");
-            if !is_left_out {
-                let (from, to) = (self.from.join(&name), self.to.join(&name));
-                fs::copy(&from, &to).map_err(ArchiveError::writing(&to))?;
-            }
+        for name in other_files(self.from)? {
+            let (from, to) = (self.from.join(&name), self.to.join(&name));
+            fs::copy(&from, &to).map_err(ArchiveError::writing(&to))?;
         }
         Ok(())
     }
@@ -323,15 +292,60 @@ impl Copy<'_> {
     }
 }
 
+/// Hands every pack of an archive to `copy`, with its length and whether it is the last, until no other has
+/// come meanwhile. `copy` returns how many bytes it copied: all or, of a pack that is there already, none.
+pub(crate) fn each_pack(
+    archive: &Path,
+    done: &mut BackedUp,
+    progress: &mut Progress<'_>,
+    copy: &mut dyn FnMut(&str, u64, bool) -> Result<u64>,
+) -> Result<()> {
+    let folder = archive.join(PACKS);
+    loop {
+        let packs = list(&folder)?;
+        let (mut sum, all, mut is_complete) = (0, packs.values().sum(), true);
+        (done.packs, done.known_bytes) = (packs.len() as u64, 0);
+        for (name, bytes) in &packs {
+            let is_last = packs.last_key_value().is_some_and(|(last, _)| last == name);
+            match copy(name, *bytes, is_last) {
+                Ok(0) => done.known_bytes += bytes,
+                Ok(copied) => done.copied_bytes += copied,
+                // It was replaced by another one meanwhile.
+                Err(ArchiveError::Io { source, .. })
+                    if source.kind() == io::ErrorKind::NotFound =>
+                {
+                    is_complete = false;
+                }
+                Err(other) => return Err(other),
+            }
+            sum += bytes;
+            progress(sum, all);
+        }
+        if is_complete && list(&folder)?.keys().all(|name| packs.contains_key(name)) {
+            return Ok(());
+        }
+    }
+}
+
+/// Files of the archive's folder that are copied beside state and packs.
+pub(crate) fn other_files(folder: &Path) -> Result<Vec<String>> {
+    let is_left_out = |name: &String| {
+        LEFT_OUT.iter().any(|left_out| name.starts_with(left_out))
+            || name == NOTE
+            || name.ends_with(".part")
+    };
+    Ok(list(folder)?.into_keys().filter(|name| !is_left_out(name)).collect())
+}
+
 /// The digest of the front of a file.
-fn hash(path: &Path, bytes: u64) -> Result<Digest> {
+pub(crate) fn hash(path: &Path, bytes: u64) -> Result<Digest> {
     let file = File::open(path).map_err(ArchiveError::reading(path))?;
     let read = Digest::of_read(&mut file.take(bytes));
     read.map(|(digest, _)| digest).map_err(ArchiveError::reading(path))
 }
 
 /// The files in a folder, without folders, and what a compaction notes.
-fn list(folder: &Path) -> Result<BTreeMap<String, u64>> {
+pub(crate) fn list(folder: &Path) -> Result<BTreeMap<String, u64>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).map_err(ArchiveError::reading(folder))? {
         let entry = entry.map_err(ArchiveError::reading(folder))?;
@@ -349,7 +363,7 @@ fn length(path: &Path) -> Result<u64> {
     Ok(fs::metadata(path).map_err(ArchiveError::reading(path))?.len())
 }
 
-fn delete(path: &Path) -> Result<()> {
+pub(crate) fn delete(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             Err(ArchiveError::writing(path)(error))
@@ -359,20 +373,20 @@ fn delete(path: &Path) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use nenrin_state::{SiteConditions, SiteId};
     use nenrin_urls::CanonicalUrl;
 
     use super::*;
     use crate::Capture;
 
-    struct World {
-        folder: tempfile::TempDir,
-        archive: Archive,
+    pub(crate) struct World {
+        pub(crate) folder: tempfile::TempDir,
+        pub(crate) archive: Archive,
     }
 
     impl World {
-        fn new() -> Self {
+        pub(crate) fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let archive = Archive::open(&folder.path().join("a"), &OpenOptions::writing()).unwrap();
             let top = CanonicalUrl::parse("http://e.com/").unwrap();
@@ -380,7 +394,7 @@ mod tests {
             Self { folder, archive }
         }
 
-        fn visit(&self, at_s: i64, pages: std::ops::Range<u32>) {
+        pub(crate) fn visit(&self, at_s: i64, pages: std::ops::Range<u32>) {
             let mut ingest = self.archive.ingest(SiteId(1)).unwrap();
             for page in pages {
                 let url = CanonicalUrl::parse(&format!("http://e.com/{page}")).unwrap();

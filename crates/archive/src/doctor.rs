@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::{Archive, Result, readable_bytes, readable_date};
+use crate::{Archive, Result, counted, readable_bytes, readable_date};
 
 /// How a thing was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -34,7 +34,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn good(about: &'static str, seen: impl Into<String>) -> Self {
+    /// Something that is as it should be.
+    pub fn good(about: &'static str, seen: impl Into<String>) -> Self {
         Self { about, health: Health::Good, seen: seen.into(), advice: String::new() }
     }
 
@@ -273,7 +274,10 @@ impl Archive {
         let mut found = Vec::new();
         if verified.is_sound() {
             let (packs, versions) = (verified.store.packs, verified.store.versions);
-            found.push(Finding::good("archive", format!("{versions} versions in {packs} packs")));
+            found.push(Finding::good(
+                "archive",
+                format!("{} in {}", counted(versions, "version"), counted(packs, "pack")),
+            ));
         } else {
             let lines = verified.text(false).join("; ");
             found.push(Finding::problem(

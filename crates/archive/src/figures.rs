@@ -112,19 +112,6 @@ impl Figures {
         }
     }
 
-    /// A page about the metrics of collecting; those of sites are described in docs/interface.md.
-    pub fn description() -> String {
-        let rows = Self::default().metrics().into_iter().map(|metric| {
-            let kind = match metric.kind {
-                MetricKind::Counter => "counter",
-                MetricKind::Gauge => "gauge",
-            };
-            format!("| `{}` | {kind} | {} |\n", metric.name, metric.help)
-        });
-        let head = "# Metrics of collecting\n\n| metric | kind | meaning |\n|---|---|---|\n";
-        std::iter::once(head.to_owned()).chain(rows).collect()
-    }
-
     /// The numbers under their names.
     pub fn metrics(&self) -> Vec<Metric> {
         use MetricKind::{Counter, Gauge};

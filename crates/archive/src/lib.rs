@@ -29,6 +29,7 @@
 
 mod archive;
 mod backup;
+mod bucket_backup;
 pub mod bulk;
 pub mod changes;
 mod disk;
@@ -45,6 +46,7 @@ mod migrate;
 mod mirror;
 mod noted;
 pub mod noticing;
+mod posts;
 pub mod preview;
 mod quota;
 mod read;
@@ -71,18 +73,23 @@ pub use figures::{Figures, Labels, Metric, MetricKind};
 pub use head::field as head_field;
 pub use history::{HistoryImportOptions, ImportedHistory};
 pub use ingest::{Capture, Ingest};
-pub use logins::{GivenLogin, LoggedOut, LoginKey, Logins, NewCookies, logged_out_of, redact};
+pub use logins::{
+    GivenLogin, LoggedOut, LoginKey, Logins, NewCookies, log_in_window, logged_out_of, redact,
+};
 pub use migrate::Migrated;
 pub use mirror::{
     ExportedMirror, ImportedMirror, MirrorImportOptions, MirrorPath, mime_by_name, path_of, urls,
 };
 pub use nenrin_lang::readable_bytes;
+pub use posts::Posts;
 pub use quota::{QuotaGuard, Quotas, Reached};
 pub use read::{PageVersion, stored_url};
 pub use rendering::RenderWork;
 pub use retention::Pruned;
 pub use retry::retried;
-pub use shared::{LEASE, LEASE_SAFE, OBJECTS_PAUSE, SharedArchive, SharedPlaces, Turn, Worker};
+pub use shared::{
+    Arrived, LEASE, LEASE_SAFE, PAUSES, Pauses, SharedArchive, SharedPlaces, Turn, Worker,
+};
 pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};
 pub use storing::{StoreJob, StoreWork};
 pub use tables::WrittenTables;
@@ -95,7 +102,7 @@ pub use views::{
     rounds_table, shown_worth, site_json, site_lines, site_structure, sites_table, structure_line,
     tops_table, version_json, versions_table, visit_cells, visit_json, worth_of,
 };
-pub use visiting::{ReadingThreads, links_of_stored, put_exchange, read_fetched};
+pub use visiting::{LargeTurn, ReadingThreads, links_of_stored, put_exchange, read_fetched};
 pub use warc::{
     CdxjIndex, ExportOptions, Exported, Imported, WarcFiles, WarcImportOptions, index_warc,
 };

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nenrin_crawl::{Event, RenderOrder, Rendered, Ticket};
+use nenrin_crawl::{DATA_MAX, Event, RenderOrder, Rendered, Ticket};
 use nenrin_extract::{content_kind, decode_content, visible_text};
 use nenrin_fetch::header_fields;
 use nenrin_render::{
@@ -16,7 +16,7 @@ use nenrin_store::{Store, Version};
 use nenrin_urls::{CanonicalUrl, RenderedRecord};
 use tokio::sync::mpsc;
 
-use crate::{Archive, Capture, Result, visiting::read_small};
+use crate::{Archive, Capture, Posts, Result, visiting::read_small};
 
 /// A browser that has nothing to do ends after this long.
 const IDLE: Duration = Duration::from_secs(30);
@@ -44,10 +44,11 @@ impl RenderWork {
         options: RenderOptions,
         store: Arc<Store>,
         state: Arc<dyn State>,
+        posts: Posts,
         tell: impl Fn(Event) + Send + 'static,
     ) -> Self {
         let (sender, orders) = mpsc::unbounded_channel();
-        let archive = Arc::new(Archived { store, state });
+        let archive = Arc::new(Archived { store, state, posts });
         tokio::spawn(serve(options, archive, orders, tell));
         Self(sender)
     }
@@ -181,11 +182,19 @@ impl Held {
 fn read(archive: &Archived, order: &RenderOrder, rendering: Rendering) -> Rendered {
     let page = read_small(&archive.store, order.version, BODY_MAX_BYTES);
     let plain = page.map(|page| text_of(&order.url, &page)).unwrap_or_default();
-    let missing = rendering.missing().cloned().collect();
+    for request in rendering.missing() {
+        request.body.iter().for_each(|body| archive.posts.remember(&request.url, body));
+    }
+    let missing = rendering.missing().map(|request| request.url.clone()).collect();
     let elsewhere = rendering.url.iter().filter(|url| **url != order.url).cloned();
     let links = rendering.links.iter().map(|link| (link.url.clone(), link.is_frame));
+    let is_data = |request: &&nenrin_render::Request| {
+        request.is_data && (request.is_answered || request.is_missing)
+    };
+    let data = rendering.requests.iter().filter(is_data).map(|request| request.url.clone());
     Rendered {
         has_no_browser: false,
+        data: data.take(DATA_MAX).collect(),
         missing,
         links: elsewhere.map(|url| (url, false)).chain(links).collect(),
         adds_text: adds_text(&plain, &rendering.text),
@@ -219,6 +228,7 @@ fn adds_text(plain: &str, rendered: &str) -> bool {
 struct Archived {
     store: Arc<Store>,
     state: Arc<dyn State>,
+    posts: Posts,
 }
 
 impl Archived {

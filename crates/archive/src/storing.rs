@@ -10,18 +10,18 @@ use nenrin_crawl::{Event, StoreOrder};
 use nenrin_fetch::Exchange;
 use nenrin_store::{EffortGauge, Store, StoreError};
 
-use crate::visiting::put_exchange;
+use crate::visiting::{LargeTurn, put_exchange};
 
 /// Versions put before one sync at most.
 const SYNCED_TOGETHER: usize = 256;
-/// And where they wait for each other.
-const GROUPED_TOGETHER: usize = 4_096;
+/// And where they wait for each other: enough for an object, and well below what the machine lets wait.
+const GROUPED_TOGETHER: usize = 192;
 /// While more is being put, a sync waits until this long after the one before.
 const SYNC_PAUSE: Duration = Duration::from_millis(20);
 /// More threads that put would only wait for the one that writes.
 const PUTTERS_MAX: usize = 4;
 
-/// Larger bodies are put one after the other: to compress one takes several times its own memory.
+/// Larger bodies are put one after the other, each when it has the turn.
 const LARGE_BYTES: u64 = 1 << 20;
 
 /// A version to store.
@@ -39,12 +39,20 @@ pub struct StoreWork {
     is_stopping: Arc<AtomicBool>,
     /// Where every sync writes an object: how long versions wait for others.
     pause: Option<Duration>,
+    large: LargeTurn,
 }
 
 impl StoreWork {
     /// When `is_stopping` becomes true, a large body that is being put is left out: it is due again.
     pub fn new(store: Arc<Store>, clock: fn() -> Instant, is_stopping: Arc<AtomicBool>) -> Self {
-        Self { store, clock, waiting: Arc::default(), is_stopping, pause: None }
+        let (waiting, large) = (Arc::default(), LargeTurn::default());
+        Self { store, clock, waiting, is_stopping, pause: None, large }
+    }
+
+    /// Large bodies wait for this turn, which others may have too.
+    #[must_use]
+    pub fn with_large_turn(self, large: LargeTurn) -> Self {
+        Self { large, ..self }
     }
 
     /// Lets versions wait so long for others to be synced with them, and many more together.
@@ -139,6 +147,7 @@ impl Putting {
 
     fn serve_large(&self, jobs: &mpsc::Receiver<StoreJob>, done: &mpsc::Sender<Stored>) {
         while let Ok(job) = jobs.recv() {
+            let _turn = self.work.large.take();
             if !self.serve_one(job, done) {
                 return;
             }

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
 use nenrin_crawl::{
@@ -42,29 +42,50 @@ pub fn read_fetched(
     })
 }
 
-/// The threads that read bodies: as many as there are processors, and one on which large bodies come
-/// one after the other. What such work leaves with the system's allocator stays with its thread: on many
-/// threads that would be many times as much.
+/// The turn of a large body. To read one, or to store one, takes several times its own size, so only one
+/// is read or stored at a time. Clones share the turn.
+#[derive(Debug, Clone, Default)]
+pub struct LargeTurn(Arc<Mutex<()>>);
+
+impl LargeTurn {
+    /// Waits for the turn, which ends when the guard is dropped.
+    pub(crate) fn take(&self) -> MutexGuard<'_, ()> {
+        // It guards nothing that could be left half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The threads that read bodies: as many as there are processors, and one for large bodies, which come
+/// one after the other.
 #[derive(Debug, Clone)]
 pub struct ReadingThreads {
     usual: mpsc::Sender<Job>,
     large: mpsc::Sender<Job>,
+    turn: LargeTurn,
 }
 
 type Job = Box<dyn FnOnce() + Send>;
 
 impl ReadingThreads {
-    /// Starts the threads; they end with the last clone.
-    pub fn start() -> Self {
+    /// Starts the threads; they end with the last clone. Large bodies wait for their turn.
+    pub fn start(turn: LargeTurn) -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        Self { usual: started(processors.min(READERS_MAX)), large: started(1) }
+        Self { usual: started(processors.min(READERS_MAX)), large: started(1), turn }
     }
 
     /// Does this when it is its turn.
     pub fn add(&self, is_large: bool, job: impl FnOnce() + Send + 'static) {
-        let jobs = if is_large { &self.large } else { &self.usual };
         // The threads are there as long as this is.
-        let _ = jobs.send(Box::new(job));
+        let _ = match is_large {
+            false => self.usual.send(Box::new(job)),
+            true => {
+                let turn = self.turn.clone();
+                self.large.send(Box::new(move || {
+                    let _turn = turn.take();
+                    job();
+                }))
+            }
+        };
     }
 }
 
@@ -156,4 +177,30 @@ impl<R: Read> Read for Stoppable<'_, R> {
 fn tls_word(tls: &str) -> String {
     let version = tls.strip_prefix("TLSv").map(|version| version.replace('_', "."));
     version.map_or_else(|| tls.to_owned(), |version| format!("tls/{version}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_large_body_is_not_read_while_another_has_the_turn() {
+        let turn = LargeTurn::default();
+        let threads = ReadingThreads::start(turn.clone());
+        let (sender, done) = mpsc::channel();
+        let stored = turn.take();
+        for (is_large, name) in [(true, "large"), (false, "small")] {
+            let sender = sender.clone();
+            threads.add(is_large, move || {
+                let _ = sender.send(name);
+            });
+        }
+        let patience = Duration::from_secs(30);
+        assert_eq!(done.recv_timeout(patience), Ok("small"));
+        assert!(done.recv_timeout(Duration::from_millis(50)).is_err(), "it did not wait");
+        drop(stored);
+        assert_eq!(done.recv_timeout(patience), Ok("large"));
+    }
 }

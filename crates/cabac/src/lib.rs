@@ -14,6 +14,9 @@ use std::io;
 
 pub mod vp8;
 
+/// Shows that this crate is linked, and not the one from the registry, whose coder writes other bytes.
+pub const THE_CODER_OF_PACKS: () = ();
+
 /// Gives decisions back, in the order in which they were put.
 pub trait CabacReader<C> {
     /// The next decision in this context.

@@ -3,6 +3,7 @@
 use std::{io::Cursor, sync::Arc};
 
 use nenrin_archive::{Edge, Span, parse_date};
+use nenrin_search::pdf_text;
 use nenrin_store::{
     CompactOptions, Digest, MemoryBackend, NewVersion, Store, StoreOptions, VersionId,
 };
@@ -141,4 +142,15 @@ pub(crate) fn cdxj_and_zip(bytes: &[u8]) {
         assert!(entry.offset + entry.length <= bytes.len() as u64);
         let _ = reader.read(&entry, 1 << 20);
     }
+}
+
+/// No text of a PDF file in this check is longer.
+const PDF_TEXT_MAX_BYTES: usize = 1 << 16;
+
+/// Any bytes have the text of a PDF file, within its limit.
+pub(crate) fn pdf(bytes: &[u8]) {
+    let found = pdf_text(bytes, PDF_TEXT_MAX_BYTES);
+    let text: usize = found.blocks.iter().map(|block| block.text.len()).sum();
+    // The title comes on top.
+    assert!(text <= PDF_TEXT_MAX_BYTES + 2_000, "{text}");
 }

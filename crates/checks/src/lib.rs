@@ -5,20 +5,22 @@
 //!   tests, over seeds and changed seeds;
 //! - `web`: what servers send: addresses, heads, robots.txt, codings, pages, sitemaps, feeds;
 //! - `replay`: archived bodies on their way to a browser;
-//! - `files`: packs, and the files of other archives.
+//! - `files`: packs, and the files of other archives;
+//! - `typed`: what people type and hand over: searches, selectors, lists of sites, cookies.
 //!
 //! A check panics if something does not hold. Nothing of the product may know this crate.
 #![expect(clippy::expect_used, reason = "a check ends with a panic")]
 
 mod files;
 mod replay;
+mod typed;
 mod web;
 
 /// A check of any bytes; it panics if something does not hold.
 pub type Check = fn(&[u8]);
 
 /// Every check by its name.
-pub const CHECKS: [(&str, Check); 19] = [
+pub const CHECKS: [(&str, Check); 21] = [
     ("url", web::url),
     ("http_head", web::http_head),
     ("robots", web::robots),
@@ -38,6 +40,8 @@ pub const CHECKS: [(&str, Check); 19] = [
     ("restore", files::restore),
     ("warc", files::warc),
     ("cdxj_zip", files::cdxj_and_zip),
+    ("pdf", files::pdf),
+    ("typed", typed::typed),
 ];
 
 /// The check of this name.

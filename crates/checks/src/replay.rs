@@ -57,7 +57,8 @@ pub(crate) fn html(bytes: &[u8]) {
     assert!(answer.len() <= 100_000 + body.len() * 60, "{} of {}", answer.len(), body.len());
 }
 
-/// So is a part of a page: a style sheet, a script, a manifest, a coded body, anything.
+/// So is a part of a page: a style sheet, a script, a manifest, a list of a film, a coded body,
+/// anything.
 pub(crate) fn part(bytes: &[u8]) {
     let (choice, body) = chosen(bytes);
     let (modifier, name, headers) = [
@@ -69,7 +70,10 @@ pub(crate) fn part(bytes: &[u8]) {
         ("", "a", "Content-Encoding: br, deflate"),
         ("cs_", "a", "Content-Type: text/plain"),
         ("js_", "a.mjs", "Content-Encoding: zstd"),
-    ][choice % 8];
+        ("mp_", "a.m3u8", "Content-Type: application/vnd.apple.mpegurl"),
+        ("mp_", "a.mpd", "Content-Type: application/dash+xml"),
+        ("mp_", "a.xml", "Content-Type: application/xml"),
+    ][choice % 11];
     let answer = shown(modifier, name, headers, body);
     assert!(answer.len() <= (1 << 20) + body.len() * 2000);
 }

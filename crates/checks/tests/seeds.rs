@@ -108,5 +108,7 @@ tests!(
     pack,
     restore,
     warc,
-    cdxj_zip
+    cdxj_zip,
+    pdf,
+    typed
 );

@@ -29,12 +29,30 @@ const BEGIN_MS: i64 = 1_704_067_200_000;
 const DAY_MS: i64 = 86_400_000;
 const MARK: ContentMark = ContentMark([7; 16]);
 
+/// How long some work took.
+#[derive(Clone, Copy, Default)]
+struct Took {
+    /// As a caller waits for it.
+    wall: Duration,
+    /// On the processor: without the time in which other programs had it.
+    cpu: Duration,
+}
+
 /// Times some work: the only function here that reads a clock.
-fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+fn timed<T>(work: impl FnOnce() -> T) -> (T, Took) {
     #[expect(clippy::disallowed_methods, reason = "a bench measures time")]
     let start = std::time::Instant::now();
+    let before = on_cpu();
     let result = work();
-    (result, start.elapsed())
+    let cpu = on_cpu().saturating_sub(before);
+    (result, Took { wall: start.elapsed(), cpu })
+}
+
+/// How long this thread has had a processor; 0 where the system does not say.
+fn on_cpu() -> Duration {
+    let read = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let first = read.and_then(|text| text.split_whitespace().next()?.parse().ok());
+    Duration::from_nanos(first.unwrap_or(0))
 }
 
 fn mixed(page: u32, link: u32) -> u32 {
@@ -157,7 +175,7 @@ struct World {
     rounds: i64,
     finished: i64,
     /// The longest step by the event that it took, and the longest work by name.
-    longest: BTreeMap<String, Duration>,
+    longest: BTreeMap<String, Took>,
 }
 
 impl World {
@@ -173,9 +191,10 @@ impl World {
         }
     }
 
-    fn note(&mut self, name: String, took: Duration) {
+    fn note(&mut self, name: String, took: Took) {
         let longest = self.longest.entry(name).or_default();
-        *longest = took.max(*longest);
+        longest.wall = took.wall.max(longest.wall);
+        longest.cpu = took.cpu.max(longest.cpu);
     }
 
     fn carry_out(&mut self, command: Command) -> Option<Event> {
@@ -291,7 +310,9 @@ fn main() {
         world.happen(Event::Wake);
     }
     println!("{PAGES} pages, {} links", PAGES * LINKS_PER_PAGE);
+    println!("{:<34} {:>10}    {:>10}", "", "longest", "on a processor");
     for (name, took) in &world.longest {
-        println!("{name:<34} {:>10.3} ms", took.as_secs_f64() * 1e3);
+        let [wall, cpu] = [took.wall, took.cpu].map(|took| took.as_secs_f64() * 1e3);
+        println!("{name:<34} {wall:>10.3} ms {cpu:>10.3} ms");
     }
 }

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use nenrin_state::{Change, DuePage, Epoch, Mail, ServerId, ServerRecord, State, StateError};
+use nenrin_state::{
+    Change, DuePage, Epoch, Mail, NumberedMail, PartitionId, ServerId, ServerRecord, State,
+    StateError,
+};
 
 use crate::{
     answer::Ticket,
@@ -11,9 +14,6 @@ use crate::{
 };
 
 const DAY_S: i64 = 86_400;
-/// Mail taken in at once.
-const MAIL_MAX: usize = 1_000;
-
 /// Asks the state for what the machine wants.
 ///
 /// # Errors
@@ -48,9 +48,17 @@ pub fn answer_load(state: &dyn State, now_s: i64, load: &Load) -> Result<Event, 
         &Load::Shared(site) => {
             let day = now_s.div_euclid(DAY_S);
             let visits_today = state.visits_on(site, day)?;
+            let visits_yesterday = state.visits_on(site, day - 1)?;
             let division = state.division(Some(site), day)?;
             let (bytes, of_archive) = (state.shared(site)?, state.division(None, day)?);
-            Event::SharedLoaded { site, bytes, visits_today, division, of_archive }
+            Event::SharedLoaded {
+                site,
+                bytes,
+                visits_today,
+                visits_yesterday,
+                division,
+                of_archive,
+            }
         }
         &Load::Division { site, day } => {
             Event::DivisionLoaded { site, division: state.division(site, day)? }
@@ -124,8 +132,11 @@ pub fn commit_batch(state: &dyn State, epoch: Epoch, batch: &Batch) -> Result<Ev
     Ok(Event::Committed { tickets: batch.tickets.clone(), rounds_ended, committed, servers })
 }
 
+/// Mail taken in at once, of one partition.
+pub const MAIL_MAX: usize = 1_000;
+
 /// Takes in what another partition has for this one, until there is no more. Returns the events for
-/// this partition's machine. Mail that was taken in once is not taken in again.
+/// this partition's machine.
 ///
 /// # Errors
 /// [`StateError`] when one of the states cannot answer.
@@ -136,18 +147,35 @@ pub fn take_mail(
 ) -> Result<Vec<Event>, StateError> {
     let ((_, receiver), (_, from)) = (own.partition(), other.partition());
     let mut events = Vec::new();
-    let mut has_changed_sites = false;
     loop {
         let mail = other.outbox(receiver, own.mail_read(from)?, MAIL_MAX)?;
         if mail.is_empty() {
-            break;
+            return Ok(events);
         }
-        let changes = |mail: &Mail| matches!(mail, Mail::Top { .. } | Mail::RoundEnd { .. });
-        has_changed_sites |= mail.iter().any(|one| changes(&one.mail));
-        let taken = Batch::from_iter([(None, Change::MailTaken { from, mail })]);
-        events.push(commit_batch(own, epoch, &taken)?);
+        events.extend(take_in(own, epoch, [(from, mail)])?);
     }
-    if has_changed_sites {
+}
+
+/// Takes in mail of other partitions with one commit. Returns the events for this partition's
+/// machine. Mail that was taken in once is not taken in again.
+///
+/// # Errors
+/// [`StateError`] when the state cannot commit.
+pub fn take_in(
+    own: &dyn State,
+    epoch: Epoch,
+    mail: impl IntoIterator<Item = (PartitionId, Vec<NumberedMail>)>,
+) -> Result<Vec<Event>, StateError> {
+    let taken = mail.into_iter().map(|(from, mail)| (None, Change::MailTaken { from, mail }));
+    let taken = Batch::from_iter(taken);
+    let changes_sites = |change: &Change| match change {
+        Change::MailTaken { mail, .. } => {
+            mail.iter().any(|one| matches!(one.mail, Mail::Top { .. } | Mail::RoundEnd { .. }))
+        }
+        _ => false,
+    };
+    let mut events = vec![commit_batch(own, epoch, &taken)?];
+    if taken.changes.iter().any(changes_sites) {
         events.push(Event::Sites(own.sites()?));
     }
     Ok(events)

@@ -71,7 +71,7 @@ pub enum Event {
     /// Sites whose quota is reached: none of their pages is asked for until they are not named any
     /// more.
     Full(BTreeSet<SiteId>),
-    /// What a site's pages share, and how often they were visited today (UTC).
+    /// What a site's pages share, and how often they were visited today and the day before (UTC).
     SharedLoaded {
         /// The site.
         site: SiteId,
@@ -79,6 +79,8 @@ pub enum Event {
         bytes: Vec<u8>,
         /// Visits since midnight.
         visits_today: u64,
+        /// Visits of the day before.
+        visits_yesterday: u64,
         /// How its visits of today are divided; `None` if there is one partition only.
         division: Option<Division>,
         /// How the visits of today of the whole archive are divided.
@@ -299,6 +301,12 @@ impl Load {
     /// Whether it can take seconds, so that nothing else should have to wait for it.
     pub fn takes_long(&self) -> bool {
         matches!(self, Self::Map(_))
+    }
+
+    /// Whether it may be answered before changes that wait to be committed: they are of pages under way,
+    /// which are taken up by nobody else.
+    pub fn may_overtake(&self) -> bool {
+        matches!(self, Self::New(_) | Self::Near(_))
     }
 }
 

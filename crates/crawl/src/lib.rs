@@ -57,7 +57,9 @@ pub use answer::{
     Announcement, Answer, FetchOrder, Fetched, FoundLink, LinkRole, Purpose, SignalKind, Ticket,
     Trouble,
 };
-pub use answering::{Batch, answer_load, commit_batch, drop_taken_mail, take_mail};
+pub use answering::{
+    Batch, MAIL_MAX, answer_load, commit_batch, drop_taken_mail, take_in, take_mail,
+};
 pub use events::{Command, Event, Load, RenderOrder, RoundReport, StoreOrder};
 pub use learning::ServerLearning;
 pub use logged_out::{LoginLook, logged_out, logs_out};
@@ -70,7 +72,7 @@ pub use probe::{Look, Probe};
 pub use reading::{
     Appetite, COMPARED_MAX_BYTES, PreviousBody, content_mark, mime, read_exchange, stored_links,
 };
-pub use renderings::{Families, Family, Rendered, TRIALS};
+pub use renderings::{DATA_MAX, DataOfPages, Families, Family, Rendered, TRIALS};
 pub use signals::{Signals, Source, Trust};
 pub use teaching::{MissingPages, PastVisit, Taught, Teacher, learn_pass};
 pub use traps::{Trap, TrapCount, Traps};

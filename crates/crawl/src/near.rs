@@ -19,6 +19,8 @@ pub struct NearQuery {
     pub links: Vec<CanonicalUrl>,
     /// At most this many pages.
     pub limit: usize,
+    /// Whether they are what the page's scripts ask for, which is visited with it.
+    pub is_data: bool,
 }
 
 /// Finds the pages that a query asks for, by [`pages_near`].

@@ -77,7 +77,8 @@ impl Probe {
             Look::Honest => HONEST_FRESH_S,
             Look::Page(_) | Look::Redirect(_) => DISGUISED_FRESH_S,
         };
-        self.asked_s.is_none_or(|asked_s| now_s - asked_s >= fresh_s)
+        // If it was asked in the future, the clock was ahead.
+        self.asked_s.is_none_or(|asked_s| asked_s > now_s || now_s - asked_s >= fresh_s)
     }
 
     /// Whether the server answers with a good status for pages that do not exist.
@@ -198,7 +199,7 @@ impl Probe {
     }
 
     /// Whether no page was seen yet that looks otherwise: then all may be shells that scripts fill.
-    fn is_untried(&self) -> bool {
+    pub(crate) fn is_untried(&self) -> bool {
         self.wants_top() && !self.has_other
     }
 
@@ -431,6 +432,7 @@ mod tests {
         let honest = probed(Answer { status: 404, ..Answer::default() });
         assert_eq!(honest.look, Look::Honest);
         assert!(!honest.is_due(1000 + HONEST_FRESH_S - 1) && honest.is_due(1000 + HONEST_FRESH_S));
+        assert!(!honest.is_due(1000) && honest.is_due(999), "the clock was ahead");
         let mut silent = Probe::default();
         assert!(silent.is_due(0));
         silent.answered(1000, &url("/x"), &Ok(Answer { status: 503, ..Answer::default() }));

@@ -19,6 +19,12 @@ pub const TRIALS: u32 = 2;
 /// Families of a server that are remembered; pages of others are not rendered by `auto`.
 const FAMILIES_MAX: usize = 200;
 
+/// What a page's scripts ask for, as far as it is remembered.
+pub const DATA_MAX: usize = 20;
+
+/// Pages of a server whose data are remembered.
+const DATA_PAGES_MAX: usize = 200;
+
 /// Pages that wait for parts at once; beyond, the one that has waited longest is left as it is.
 const WAITING_MAX: usize = 1_000;
 
@@ -42,6 +48,32 @@ pub(crate) struct RenderCase {
 /// The families of a server by name.
 pub type Families = BTreeMap<String, Family>;
 
+/// What the scripts of a server's pages ask for, by path and query of the pages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct DataOfPages(BTreeMap<String, Vec<CanonicalUrl>>);
+
+impl DataOfPages {
+    /// What a page asks for besides its parts: it is of the time of the page if both are visited
+    /// together.
+    pub(crate) fn of(&self, page: &CanonicalUrl) -> &[CanonicalUrl] {
+        self.0.get(page.path_and_query()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns whether that is new.
+    pub(crate) fn learn(&mut self, page: &CanonicalUrl, data: &[CanonicalUrl]) -> bool {
+        let is_known = self.0.contains_key(page.path_and_query());
+        if self.of(page) == data || (!is_known && self.0.len() >= DATA_PAGES_MAX) {
+            return false;
+        }
+        match data.is_empty() {
+            true => self.0.remove(page.path_and_query()),
+            false => self.0.insert(page.path_and_query().to_owned(), data.to_vec()),
+        };
+        true
+    }
+}
+
 /// What is known of a family of pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -61,6 +93,8 @@ pub struct Rendered {
     pub has_no_browser: bool,
     /// What the page asked for that is not in the archive.
     pub missing: Vec<CanonicalUrl>,
+    /// What its scripts asked for, to read it.
+    pub data: Vec<CanonicalUrl>,
     /// Where its links lead, and whether each is a frame.
     pub links: Vec<(CanonicalUrl, bool)>,
     /// Whether it shows text that is not in its HTML.
@@ -230,6 +264,19 @@ mod tests {
         let none = Rendered { has_no_browser: true, ..Rendered::default() };
         renderings.learn(&mut families, &case("/app", 7), &none, false);
         assert!(!renderings.wants(RenderWhen::Always, &case("/app", 7).due, Some(7), None));
+    }
+
+    #[test]
+    fn data_are_remembered_for_some_pages() {
+        let mut known = DataOfPages::default();
+        let data = [url("/a.json")];
+        assert!(known.learn(&url("/?x"), &data) && !known.learn(&url("/?x"), &data));
+        assert_eq!((known.of(&url("/?x")), known.of(&url("/"))), (&data[..], &[][..]));
+        for n in 0..DATA_PAGES_MAX {
+            known.learn(&url(&format!("/{n}")), &data);
+        }
+        assert!(known.of(&url(&format!("/{}", DATA_PAGES_MAX - 1))).is_empty());
+        assert!(known.learn(&url("/?x"), &[]) && known.of(&url("/?x")).is_empty());
     }
 
     #[test]

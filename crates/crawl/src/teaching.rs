@@ -79,7 +79,7 @@ impl Teacher {
         sites.replace(vec![known]);
         let mut schedules = Schedules::default();
         schedules.follow(&sites, bucket_s, &mut Vec::new());
-        schedules.loaded(0, site.id, shared, 0);
+        schedules.loaded(0, site.id, shared, [0, 0]);
         let mut learning = Learning::default();
         servers.iter().for_each(|record| learning.meet(record));
         let (shared, notes) = (None, BTreeMap::new());

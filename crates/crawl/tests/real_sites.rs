@@ -18,7 +18,7 @@ fn sites() -> Option<PathBuf> {
 #[test]
 fn no_page_of_the_real_sites_is_taken_for_a_trap() {
     let Some(sites) = sites() else {
-        eprintln!("SKIPPED: no data; set NENRIN_DATA to the folder with `sites`");
+        eprintln!("SKIPPED: the folder of real sites is not there; set NENRIN_DATA");
         return;
     };
     let now_s = 1_760_000_000;

@@ -99,6 +99,44 @@ fn a_server_is_asked_at_a_slower_pace_after_a_day_that_used_up_its_visits() {
 }
 
 #[test]
+fn the_slower_pace_is_kept_after_a_restart() {
+    let settings = RevisitSettings { visits_per_day: Some(6), ..every("1h") };
+    let mut world = World::new(settings, |_| {});
+    world.links.insert("/".to_owned(), (1..20).map(|n| format!("/p{n}")).collect());
+    world.pass(BEGIN_MS + DAY_MS - HOUR_MS);
+    world.now_ms = BEGIN_MS + DAY_MS + HOUR_MS;
+    world.restart(false);
+    world.pass(BEGIN_MS + 2 * DAY_MS - 1);
+    let visits = world.asked.iter().filter(|(_, path)| path.len() < 5);
+    let times: Vec<i64> = visits.map(|(at_ms, _)| at_ms - BEGIN_MS).collect();
+    let second: Vec<i64> = times.iter().copied().filter(|at_ms| at_ms / DAY_MS == 1).collect();
+    assert_eq!(second.len(), 6, "{times:?}");
+    assert!(second.windows(2).all(|two| two[1] - two[0] >= 2 * HOUR_MS), "{second:?}");
+}
+
+/// Thirty pages take ten days. A page that has waited so long goes before all that have not, and of those
+/// that have each goes before it once at most.
+#[test]
+fn every_page_gets_its_turn_where_a_day_has_few_visits() {
+    let settings = RevisitSettings { visits_per_day: Some(3), ..RevisitSettings::default() };
+    let mut world = World::new(settings, |_| {});
+    let paths: Vec<String> = (1..30).map(|n| format!("/p{n}")).collect();
+    world.links.insert("/".to_owned(), paths.clone());
+    for day in 1..=100 {
+        for path in &paths[..15] {
+            world.revisions.insert(path.clone(), day);
+        }
+        world.pass(BEGIN_MS + i64::from(day) * DAY_MS - 1);
+        for path in &paths {
+            let waits_ms = world.now_ms - world.page(path).due_s.unwrap() * 1000;
+            assert!(waits_ms <= 23 * DAY_MS, "{path} on day {day}: {:?}", world.visits(path));
+        }
+    }
+    let visits = |paths: &[String]| -> usize { paths.iter().map(|p| world.visits(p).len()).sum() };
+    assert!(visits(&paths[..15]) > visits(&paths[15..]), "what changes is worth more visits");
+}
+
+#[test]
 fn a_site_is_asked_in_its_hours_alone() {
     // 1 January 2024 was a Monday.
     let mut world = World::new(every("6h"), |conditions| {

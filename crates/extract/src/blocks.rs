@@ -235,7 +235,13 @@ impl Cutter {
                 return;
             }
             match segment.kind {
-                SegmentKind::Tag => self.tag(segment.text),
+                SegmentKind::Tag => {
+                    // White space alone between two tags is no segment.
+                    let start = segment.text.as_ptr() as usize - html.as_ptr() as usize;
+                    self.pending_space |=
+                        self.skipped.is_none() && html[..start].ends_with(char::is_whitespace);
+                    self.tag(segment.text);
+                }
                 SegmentKind::Text if self.skipped.is_none() => self.text(html, segment.text),
                 SegmentKind::Script { json: true } => {
                     self.close();
@@ -412,6 +418,13 @@ mod tests {
             100_000,
         );
         page.blocks.into_iter().map(|block| (block.kind, block.text)).collect()
+    }
+
+    #[test]
+    fn words_of_elements_in_a_row_stay_apart() {
+        let found = html("<p><a>About</a> <a>us</a>\n<b> <i>and</i></b> y<i>o</i>u</p><p>end");
+        let expected = ["About us and you", "end"];
+        assert_eq!(found, expected.map(|text| (TextKind::Body, text.to_owned())));
     }
 
     #[test]

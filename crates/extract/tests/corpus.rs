@@ -22,7 +22,7 @@ fn visit(number: u32, folder: &Path) -> Option<PathBuf> {
     });
     let materialise = Path::new(&data).join("sites/materialise");
     if !materialise.is_file() {
-        eprintln!("SKIPPED: no real sites at {}; set NENRIN_DATA", materialise.display());
+        eprintln!("SKIPPED: {} is not there; set NENRIN_DATA", materialise.display());
         return None;
     }
     let target = folder.join(number.to_string());

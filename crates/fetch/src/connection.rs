@@ -241,7 +241,8 @@ impl Connection {
 /// A request as it would be written to the server itself.
 fn prepared_head(prepared: &Prepared<'_>) -> Vec<u8> {
     let host = host_header(prepared.url);
-    render_request(prepared.url.path_and_query(), &host, &prepared.headers)
+    let post = prepared.post.map(|body| &body[..]);
+    render_request(prepared.url.path_and_query(), &host, &prepared.headers, post)
 }
 
 /// Whether the connection was closed or broke, rather than carried something wrong.

@@ -10,7 +10,7 @@ use crate::AddressKind;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FetchError {
     /// An option has a value that cannot work.
-    #[error("the fetch option `{option}` cannot be used: {reason}")]
+    #[error("fetch.{option} cannot be used: {reason}")]
     Option {
         /// The field of [`crate::FetchOptions`].
         option: &'static str,

@@ -26,19 +26,28 @@ pub fn header_fields(head: &[u8]) -> impl Iterator<Item = (&[u8], Cow<'_, [u8]>)
     })
 }
 
-/// A head in which the values of these fields are replaced by `redacted`.
-pub fn redacted<'h>(head: &'h [u8], names: &[&str]) -> Cow<'h, [u8]> {
+/// A head in which the values of these fields are replaced by `redacted`. What comes after it, a body,
+/// stays as it is.
+pub fn redacted<'h>(whole: &'h [u8], names: &[&str]) -> Cow<'h, [u8]> {
     let name_of = |line: &[u8]| -> Option<usize> {
         let colon = memchr::memchr(b':', line)?;
         let name = line[..colon].trim_ascii();
         let is_named = |wanted: &&str| name.eq_ignore_ascii_case(wanted.as_bytes());
         names.iter().any(is_named).then_some(colon)
     };
+    let mut end = 0;
+    for line in whole.split_inclusive(|byte| *byte == b'\n') {
+        end += line.len();
+        if line.trim_ascii().is_empty() {
+            break;
+        }
+    }
+    let (head, after) = whole.split_at(end);
     let lines = || head.split_inclusive(|byte| *byte == b'\n');
     if !lines().any(|line| name_of(line).is_some()) {
-        return Cow::Borrowed(head);
+        return Cow::Borrowed(whole);
     }
-    let mut clean = Vec::with_capacity(head.len());
+    let mut clean = Vec::with_capacity(whole.len());
     let mut is_secret = false;
     for line in lines() {
         // A folded line belongs to the one before it.
@@ -53,6 +62,7 @@ pub fn redacted<'h>(head: &'h [u8], names: &[&str]) -> Cow<'h, [u8]> {
             None => clean.extend_from_slice(line),
         }
     }
+    clean.extend_from_slice(after);
     Cow::Owned(clean)
 }
 
@@ -86,10 +96,20 @@ pub(crate) fn render_response(status: StatusCode, headers: &HeaderMap) -> Vec<u8
     head
 }
 
-/// Writes a request head as HTTP/1.1.
-pub(crate) fn render_request(target: &str, host: &str, headers: &HeaderMap) -> Vec<u8> {
-    let mut head = format!("GET {target} HTTP/1.1\r\nhost: {host}\r\n").into_bytes();
+/// Writes a request as HTTP/1.1, with its body if it has one.
+pub(crate) fn render_request(
+    target: &str,
+    host: &str,
+    headers: &HeaderMap,
+    post: Option<&[u8]>,
+) -> Vec<u8> {
+    let method = if post.is_some() { "POST" } else { "GET" };
+    let mut head = format!("{method} {target} HTTP/1.1\r\nhost: {host}\r\n").into_bytes();
+    if let Some(body) = post {
+        head.extend_from_slice(format!("content-length: {}\r\n", body.len()).as_bytes());
+    }
     render_fields(&mut head, headers);
+    head.extend_from_slice(post.unwrap_or_default());
     head
 }
 
@@ -218,6 +238,10 @@ mod tests {
             b"GET / HTTP/1.1\r\nA: 1\r\ncookie: redacted\r\nAuthorization: redacted\r\nB: 2\r\n\r\n"
         );
         assert!(matches!(redacted(head, &["set-cookie"]), Cow::Borrowed(_)));
+        // A body may say anything.
+        let posted = b"POST / HTTP/1.1\r\nCookie: a\r\n\r\ncookie: b";
+        let clean = redacted(posted, &["cookie"]);
+        assert_eq!(&*clean, b"POST / HTTP/1.1\r\nCookie: redacted\r\n\r\ncookie: b");
     }
 
     #[test]
@@ -233,7 +257,7 @@ mod tests {
         );
         assert_eq!(fields(&head).len(), 3);
         assert_eq!(
-            render_request("/a?b", "e.com", &HeaderMap::new()),
+            render_request("/a?b", "e.com", &HeaderMap::new(), None),
             b"GET /a?b HTTP/1.1\r\nhost: e.com\r\n\r\n"
         );
     }

@@ -209,15 +209,15 @@ mod tests {
     fn an_option_that_cannot_work_is_named() {
         let refused = |options: FetchOptions| options.check().unwrap_err().to_string();
         let message = refused(FetchOptions { user_agent: "  ".into(), ..Default::default() });
-        assert!(message.contains("`user_agent`"), "{message}");
+        assert!(message.contains("fetch.user_agent "), "{message}");
         let message = refused(FetchOptions { from: Some("a\r\nb".into()), ..Default::default() });
-        assert!(message.contains("`from`"), "{message}");
+        assert!(message.contains("fetch.from "), "{message}");
         let message = refused(FetchOptions { head_timeout: Duration::ZERO, ..Default::default() });
-        assert!(message.contains("`head_timeout`"), "{message}");
+        assert!(message.contains("fetch.head_timeout "), "{message}");
         let message = refused(FetchOptions { max_idle_age: Duration::MAX, ..Default::default() });
-        assert!(message.contains("`max_idle_age`"), "{message}");
+        assert!(message.contains("fetch.max_idle_age "), "{message}");
         let total_timeout = Duration::from_secs(30);
         let message = refused(FetchOptions { total_timeout, ..Default::default() });
-        assert!(message.contains("`total_timeout`"), "{message}");
+        assert!(message.contains("fetch.total_timeout "), "{message}");
     }
 }

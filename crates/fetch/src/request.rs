@@ -46,6 +46,17 @@ impl FetchRequest {
     }
 }
 
+impl FetchRequest {
+    /// The same as a request that sends a body, to this URL.
+    #[must_use]
+    pub fn posting(mut self, url: CanonicalUrl, content_type: String, body: Bytes) -> Self {
+        if !content_type.is_empty() {
+            self.headers.push(("content-type".to_owned(), content_type));
+        }
+        Self { url, post: Some(body), ..self }
+    }
+}
+
 /// How much of a body is received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyLimit {

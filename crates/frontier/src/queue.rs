@@ -22,19 +22,32 @@ pub struct Frontier<Item> {
 
 #[derive(Debug)]
 struct ServerQueue<Item> {
-    waiting: BTreeMap<(u64, u64), Item>,
+    waiting: BTreeMap<(u64, u64), Waiting<Item>>,
+    /// Since when each of them has been waiting, with its sequence number: the one that has waited
+    /// longest is first, whatever its priority.
+    known_since: BTreeSet<(u64, u64)>,
     /// Items that share the server with those above, by priority and mark.
     waiting_new: BTreeMap<(u64, u64), Item>,
     /// New items that wait outside of the queue above.
     resting_new: usize,
     /// Since when new items have been waiting without a pause, in the unit of the priorities.
     new_since: u64,
-    /// What new items have saved up, in percent of a turn.
-    credit_percent: u32,
+    /// What new items have saved up, in percent of a turn; negative if they had more than their share.
+    credit_percent: i32,
+    /// The same, once what was taken last is asked for.
+    credit_then: i32,
     pace: Pace,
     busy: bool,
     /// The entry in `ready`, if there is one.
     listed_ms: Option<i64>,
+}
+
+/// A known item in its queue.
+#[derive(Debug)]
+struct Waiting<Item> {
+    /// In the unit of the priorities.
+    since: u64,
+    item: Item,
 }
 
 impl<Item> ServerQueue<Item> {
@@ -46,32 +59,40 @@ impl<Item> ServerQueue<Item> {
     /// that have waited longer. By their numbers alone the last new items of a server that cannot
     /// keep up would wait for ever, since known ones come again and again.
     fn new_percent(&self, set: Option<u32>) -> u32 {
-        let known_since = self.waiting.first_key_value().map_or(u64::MAX, |(place, _)| place.0);
+        let known_since = self.known_since.first().map_or(u64::MAX, |(since, _)| *since);
         let by_age = if self.new_since <= known_since { MORE_PERCENT } else { 100 - MORE_PERCENT };
         set.map_or(by_age, |percent| percent.min(100))
     }
 
-    /// The next item: priority 0 before all, otherwise old and new ones by their shares.
+    /// The next item: priority 0 before all, otherwise old and new ones by their shares. Those with the
+    /// larger share begin, so that they get the turn where a server has one a day.
     fn pop(&mut self, new_percent: Option<u32>) -> Option<Item> {
         let urgent = self.waiting.first_key_value().is_some_and(|(place, _)| place.0 == 0);
+        self.credit_then = self.credit_percent;
         let new_turn = match (self.waiting.is_empty(), self.waiting_new.is_empty()) {
             _ if urgent => false,
             (true, _) => true,
             (false, true) => false,
             (false, false) => {
-                self.credit_percent += self.new_percent(new_percent);
-                let turn = self.credit_percent >= 100;
-                self.credit_percent %= 100;
+                self.credit_then += self.new_percent(new_percent).cast_signed();
+                let turn = self.credit_then >= TURN_PERCENT / 2;
+                self.credit_then -= if turn { TURN_PERCENT } else { 0 };
                 turn
             }
         };
-        let lane = if new_turn { &mut self.waiting_new } else { &mut self.waiting };
-        lane.pop_first().map(|(_, item)| item)
+        if new_turn {
+            return self.waiting_new.pop_first().map(|(_, item)| item);
+        }
+        let ((_, sequence), Waiting { since, item }) = self.waiting.pop_first()?;
+        self.known_since.remove(&(since, sequence));
+        Some(item)
     }
 }
 
 /// Share of the turns of those, new or known, that have waited longer. The others get the rest.
 const MORE_PERCENT: u32 = 80;
+/// A turn.
+const TURN_PERCENT: i32 = 100;
 
 /// How full the frontier is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -128,9 +149,17 @@ impl<Item> Frontier<Item> {
     /// Queues an item; smaller priorities go first, equal ones in the order they came. A priority is
     /// the time since which the item has been waiting, or 0 for what goes before all.
     pub fn push(&mut self, server: ServerKey, priority: u64, item: Item) {
+        self.push_since(server, priority, priority, item);
+    }
+
+    /// As [`Self::push`], for an item that goes before others which have waited longer: since when it
+    /// has been waiting says which share known and new items get, not its priority.
+    pub fn push_since(&mut self, server: ServerKey, priority: u64, since: u64, item: Item) {
         self.sequence += 1;
-        let place = (priority, self.sequence);
-        self.entry(server).waiting.insert(place, item);
+        let sequence = self.sequence;
+        let queue = self.entry(server);
+        queue.waiting.insert((priority, sequence), Waiting { since, item });
+        queue.known_since.insert((since, sequence));
         self.queued += 1;
         self.list(server);
     }
@@ -174,7 +203,8 @@ impl<Item> Frontier<Item> {
     }
 
     /// Takes the next item of a server that may be asked now. The server is busy until
-    /// [`Frontier::done`].
+    /// [`Frontier::done`]. The item has had its turn once it is [asked for](Frontier::asked); if
+    /// something else is asked first, or nothing, the turn is still to come.
     pub fn take(&mut self, now_ms: i64) -> Option<(ServerKey, Item)> {
         let &(ready_ms, server) = self.ready.first()?;
         if ready_ms > now_ms {
@@ -187,6 +217,13 @@ impl<Item> Frontier<Item> {
         queue.busy = true;
         self.queued -= 1;
         Some((server, item))
+    }
+
+    /// The item that was taken last from a server is asked for: its turn counts.
+    pub fn asked(&mut self, server: ServerKey) {
+        if let Some(queue) = self.servers.get_mut(&server) {
+            queue.credit_percent = queue.credit_then;
+        }
     }
 
     /// Takes the next item of one server, without asking the server for anything.
@@ -209,7 +246,8 @@ impl<Item> Frontier<Item> {
     /// Takes everything queued for a server away.
     pub fn drain(&mut self, server: ServerKey) -> Vec<Item> {
         let Some(queue) = self.servers.get_mut(&server) else { return Vec::new() };
-        let known = std::mem::take(&mut queue.waiting).into_values();
+        queue.known_since.clear();
+        let known = std::mem::take(&mut queue.waiting).into_values().map(|waiting| waiting.item);
         let new = std::mem::take(&mut queue.waiting_new).into_values();
         let items: Vec<Item> = known.chain(new).collect();
         self.queued -= items.len();
@@ -246,10 +284,12 @@ impl<Item> Frontier<Item> {
     fn entry(&mut self, server: ServerKey) -> &mut ServerQueue<Item> {
         self.servers.entry(server).or_insert_with(|| ServerQueue {
             waiting: BTreeMap::new(),
+            known_since: BTreeSet::new(),
             waiting_new: BTreeMap::new(),
             resting_new: 0,
             new_since: 0,
             credit_percent: 0,
+            credit_then: 0,
             pace: Pace::new(),
             busy: false,
             listed_ms: None,
@@ -281,6 +321,13 @@ mod tests {
 
     fn frontier() -> Frontier<u32> {
         Frontier::new(Politeness::default())
+    }
+
+    /// Takes the next item of a server and asks for it.
+    fn ask(frontier: &mut Frontier<u32>, server: ServerKey) -> Option<u32> {
+        let item = frontier.take_from(server);
+        frontier.asked(server);
+        item
     }
 
     #[test]
@@ -358,7 +405,7 @@ mod tests {
             frontier.push_new(1, (0, u64::from(n)), 5, 100 + n);
         }
         frontier.push(1, 0, 999);
-        let order: Vec<u32> = std::iter::from_fn(|| frontier.take_from(1)).collect();
+        let order: Vec<u32> = std::iter::from_fn(|| ask(&mut frontier, 1)).collect();
         assert_eq!(order[0], 999);
         assert_eq!(order[1..7].iter().filter(|&&n| n >= 100).count(), 3);
         assert_eq!(order.len(), 21);
@@ -371,9 +418,42 @@ mod tests {
             let mut frontier = frontier();
             (0..100).for_each(|n| frontier.push(1, known_since, n));
             (0..20).for_each(|n| frontier.push_new(1, (0, n), new_since, 1_000));
-            (0..20).filter_map(|_| frontier.take_from(1)).filter(|&n| n >= 1_000).count()
+            (0..20).filter_map(|_| ask(&mut frontier, 1)).filter(|&n| n >= 1_000).count()
         };
         assert_eq!((taken(5, 6), taken(5, 5), taken(6, 5)), (4, 16, 16));
+    }
+
+    #[test]
+    fn where_a_server_has_a_single_turn_those_get_it_that_have_waited_longer() {
+        let first = |known_since: u64, new_since: u64| {
+            let mut frontier = frontier();
+            (0..9).for_each(|n| frontier.push(1, known_since, n));
+            (0..9).for_each(|n| frontier.push_new(1, (0, n), new_since, 1_000));
+            // Its robots.txt is asked for before, and a page whose site has closed is put to rest.
+            for _ in 0..3 {
+                frontier.take_from(1);
+            }
+            ask(&mut frontier, 1).is_some_and(|n| n >= 1_000)
+        };
+        assert_eq!((first(5, 6), first(6, 5)), (false, true));
+    }
+
+    /// Pages whose visits are worth much go first among the known ones, but take no turns from new ones
+    /// that have waited longer.
+    #[test]
+    fn an_urgent_known_item_does_not_count_as_one_that_has_waited_long() {
+        let mut frontier = frontier();
+        (0..100).for_each(|n| frontier.push_since(1, 2, 9, n));
+        frontier.push_since(1, 1, 9, 500);
+        (0..20).for_each(|n| frontier.push_new(1, (0, n), 8, 1_000));
+        let taken: Vec<u32> = (0..20).filter_map(|_| ask(&mut frontier, 1)).collect();
+        assert_eq!(taken.iter().filter(|&&n| n >= 1_000).count(), 16);
+        assert_eq!(taken.iter().find(|&&n| n < 1_000), Some(&500));
+        // One that has waited longer than all new ones gives the known ones their share.
+        frontier.push_since(1, 3, 7, 600);
+        let taken: Vec<u32> = (0..20).filter_map(|_| ask(&mut frontier, 1)).collect();
+        assert_eq!(taken.iter().filter(|&&n| n >= 1_000).count(), 4);
+        assert!(!taken.contains(&600), "its priority is as it was");
     }
 
     #[test]

@@ -64,19 +64,93 @@ const POST_EVERY: u32 = 3;
 /// Stories on the front page.
 const FRONT_STORIES: u32 = 6;
 
-const TITLES: [&str; 12] = [
-    "Beech wood found to remember the drought",
-    "Town library opens its reading room at night",
-    "Night trains return to the coast line",
-    "Volunteers count 312 swifts over the harbour",
-    "Old observatory gets a new roof",
-    "Bakers' guild agrees on the length of a loaf",
-    "River ice breaks two weeks early",
-    "School children map every tree in the district",
-    "Ferry timetable grows by one crossing",
-    "Museum shows the first printed almanac",
-    "Storm takes the weathercock, not the tower",
-    "Council votes for quieter paving stones",
+/// Of each story: its title, what happened, what somebody said about it, and that person's name, first
+/// wrong and then right.
+const STORIES: [[&str; 5]; 12] = [
+    [
+        "Beech wood found to remember the drought",
+        "Three narrow rings in a fallen beech mark the dry summers that nobody in town had written down.",
+        "Every tree has rings, and every ring has a summer to tell of",
+        "Ida Moor",
+        "Ida Moore",
+    ],
+    [
+        "Town library opens its reading room at night",
+        "From Monday on the reading room stays open until two in the morning, with tea and without Wi-Fi.",
+        "People read better when it rains, and it mostly rains at night",
+        "Jon Falk",
+        "John Falk",
+    ],
+    [
+        "Night trains return to the coast line",
+        "Two sleeping cars leave at 22:40 and reach the harbour in time for the first ferry.",
+        "We kept the old bells and mended the old beds",
+        "Mary Lind",
+        "Maria Lind",
+    ],
+    [
+        "Volunteers count 312 swifts over the harbour",
+        "That is 41 more than last year, and the most since the count began.",
+        "We stopped counting when it was too dark to be sure",
+        "Tom Berg",
+        "Tomas Berg",
+    ],
+    [
+        "Old observatory gets a new roof",
+        "The dome turns again after eleven years, by hand, with a crank from the mill.",
+        "You can see Saturn on Thursday if the clouds are willing",
+        "Ana Roth",
+        "Anna Roth",
+    ],
+    [
+        "Bakers' guild agrees on the length of a loaf",
+        "After four hours of debate a loaf is now as long as a forearm, measured at the baker's own arm.",
+        "Small bakers will have to work on their posture",
+        "Otto Kern",
+        "Otto Kerner",
+    ],
+    [
+        "River ice breaks two weeks early",
+        "The ice went out on Tuesday at noon with a noise that stopped the lessons at the school.",
+        "My grandfather wrote down the day every year, and it was never in February",
+        "Eva Holm",
+        "Eva Holmes",
+    ],
+    [
+        "School children map every tree in the district",
+        "The map has 4,187 trees, 61 species, and one oak that is on nobody's land.",
+        "We named the oak after our teacher",
+        "class 3a",
+        "class 3b",
+    ],
+    [
+        "Ferry timetable grows by one crossing",
+        "A boat at 17:15 spares people who work on the island the walk over the dam.",
+        "It is one boat, and it is half an hour of every day",
+        "Per Sund",
+        "Peer Sund",
+    ],
+    [
+        "Museum shows the first printed almanac",
+        "The almanac of 1648 foretells a mild winter; the margins say that it was not.",
+        "The notes in the margin are the better book",
+        "Lea Winter",
+        "Lena Winter",
+    ],
+    [
+        "Storm takes the weathercock, not the tower",
+        "The copper bird was found in a garden in Mill Lane, facing north.",
+        "It always was a little stubborn",
+        "Hans Vogt",
+        "Hanna Vogt",
+    ],
+    [
+        "Council votes for quieter paving stones",
+        "Market Street will be paved with cut stone by May, and the carts will be heard no more.",
+        "I shall miss the noise, but not before eight in the morning",
+        "Rosa Dahl",
+        "Rosa Dahle",
+    ],
 ];
 
 async fn serve(State(issue): State<Arc<AtomicU32>>, uri: Uri, headers: HeaderMap) -> Response {
@@ -117,8 +191,16 @@ fn content(path: &str, issue: u32) -> Option<(&'static str, String)> {
     Some((HTML, page.into_string()))
 }
 
+fn facts(number: u32) -> [&'static str; 5] {
+    STORIES[number as usize % STORIES.len()]
+}
+
 fn title(number: u32) -> &'static str {
-    TITLES[number as usize % TITLES.len()]
+    facts(number)[0]
+}
+
+fn lead(number: u32) -> &'static str {
+    facts(number)[1]
 }
 
 fn posts(issue: u32) -> u32 {
@@ -160,7 +242,7 @@ fn front(issue: u32) -> Markup {
             @for number in (issue..issue + FRONT_STORIES).rev() {
                 article {
                     h2 { a href={ "/news/" (number + 1) ".html" } { (title(number + 1)) } }
-                    p { (sentence(number + 1)) }
+                    p { (lead(number + 1)) }
                 }
             }
         },
@@ -169,14 +251,18 @@ fn front(issue: u32) -> Markup {
 
 /// A story is corrected once, the day after it appeared.
 fn story(number: u32, issue: u32) -> Markup {
-    let corrected = issue >= number;
+    let is_corrected = issue >= number;
+    let [title, lead, quote, wrong, right] = facts(number);
+    let name = if is_corrected { right } else { wrong };
     frame(
-        title(number),
+        title,
         html! {
-            h1 { (title(number)) }
-            p { (sentence(number)) }
-            p { (sentence(number + 5)) }
-            @if corrected { p.correction { "Corrected: an earlier version had the wrong name." } }
+            h1 { (title) }
+            p { (lead) }
+            p { "“" (quote) "”, says " (name) "." }
+            @if is_corrected {
+                p.correction { "Corrected: an earlier version said " (wrong) " instead of " (right) "." }
+            }
             p { a href={ "/news/" (number.saturating_sub(1).max(1)) ".html" } { "The story before" } }
         },
     )
@@ -202,8 +288,8 @@ fn post(number: u32) -> Markup {
         html! {
             h1 { "Note " (number) }
             img src="/rings.svg" alt="Tree rings" width="120" height="120";
-            p { (sentence(number * 7)) }
-            p { (sentence(number * 7 + 3)) }
+            p { "We were asked about “" (title(number * 5)) "”. " (lead(number * 5)) }
+            p { "Write to the editor; letters are printed on Saturdays. This is note " (number) "." }
         },
     )
 }
@@ -220,26 +306,20 @@ fn about() -> Markup {
 }
 
 fn history() -> Markup {
-    frame("History", html! { h1 { "Our history" } @for n in 0..8 { p { (sentence(n * 11)) } } })
-}
-
-/// Words enough to look like text, the same for the same number.
-fn sentence(number: u32) -> String {
-    const WORDS: [&str; 24] = [
-        "the", "old", "quiet", "mayor", "river", "says", "under", "winter", "bridge", "while",
-        "children", "count", "every", "ring", "of", "a", "fallen", "oak", "and", "nobody",
-        "hurries", "home", "before", "dusk",
+    const YEARS: [(&str, &str); 5] = [
+        ("1709", "The great frost. The first issue has one page and no advertisements."),
+        ("1815", "The press is moved to the mill, because of the water."),
+        ("1893", "The first picture: the oak at the crossing, in winter."),
+        ("1947", "No paper for six weeks. The news is read aloud in the market instead."),
+        ("1998", "The first issue that can be read without ink on one's fingers."),
     ];
-    let mut state = u64::from(number) * 2_654_435_761 + 12_345;
-    let words: Vec<&str> = (0..40)
-        .map(|_| {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            WORDS[(state >> 33) as usize % WORDS.len()]
-        })
-        .collect();
-    format!("{}.", words.join(" "))
+    frame(
+        "History",
+        html! {
+            h1 { "Our history" }
+            @for (year, text) in YEARS { h2 { (year) } p { (text) } }
+        },
+    )
 }
 
 fn rings(count: u32) -> String {

@@ -18,7 +18,7 @@ fn graphs() -> Option<PathBuf> {
     if graphs.is_dir() {
         return Some(graphs);
     }
-    eprintln!("SKIPPED: no graphs in {}; set NENRIN_DATA", graphs.display());
+    eprintln!("SKIPPED: {} is not there; set NENRIN_DATA", graphs.display());
     None
 }
 

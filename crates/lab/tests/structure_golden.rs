@@ -31,7 +31,10 @@ fn data() -> Option<PathBuf> {
     });
     let data = PathBuf::from(data);
     if !data.join("structure/golden.json").exists() {
-        eprintln!("SKIPPED: {} has no structure/golden.json (set NENRIN_DATA)", data.display());
+        eprintln!(
+            "SKIPPED: {}/structure/golden.json is not there; set NENRIN_DATA",
+            data.display()
+        );
         return None;
     }
     Some(data)

@@ -14,6 +14,8 @@ pub enum Hint {
     AnnouncedBy(String),
     /// This page changed, and the page tends to change with it.
     ChangesWith(String),
+    /// The scripts of this page, which was visited, ask for it.
+    DataOf(String),
 }
 
 impl Hint {
@@ -26,6 +28,9 @@ impl Hint {
             }
             (Lang::Ja, Self::ChangesWith(page)) => {
                 format!("{page} とともに変わることが多いため前倒し。通常は：{otherwise}")
+            }
+            (Lang::Ja, Self::DataOf(page)) => {
+                format!("訪問した {page} が使うデータのため前倒し。通常は：{otherwise}")
             }
         }
     }
@@ -47,6 +52,7 @@ impl fmt::Display for Hint {
         match self {
             Self::AnnouncedBy(source) => write!(f, "announced by {source}"),
             Self::ChangesWith(page) => write!(f, "tends to change with {page}"),
+            Self::DataOf(page) => write!(f, "{page} was visited, and its scripts ask for this"),
         }
     }
 }
@@ -63,6 +69,11 @@ mod tests {
                 Hint::AnnouncedBy(feed.clone()),
                 "visited sooner: announced by http://e.com/feed; otherwise x",
                 "http://e.com/feed の予告により前倒し。通常は：x",
+            ),
+            (
+                Hint::DataOf(feed.clone()),
+                "visited sooner: http://e.com/feed was visited, and its scripts ask for this; otherwise x",
+                "訪問した http://e.com/feed が使うデータのため前倒し。通常は：x",
             ),
             (
                 Hint::ChangesWith(feed),

@@ -31,5 +31,5 @@ pub use lang::{LANG_COOKIE, Lang};
 pub use mistakes::{SettingsFile, with_setting};
 pub use reason::{Network, Reason, Step, Undecoded, Unfetched, serialize_reason};
 pub use render_reason::RenderReason;
-pub use shown::{escaped, shown, shown_json};
+pub use shown::{escaped, shown, shown_json, wrapped};
 pub use table::Table;

@@ -24,9 +24,9 @@ impl SettingsFile<'_> {
         let line = 1 + self.text.as_bytes()[..start].iter().filter(|&&byte| byte == b'\n').count();
         let reason = match message.strip_prefix("unknown field `").and_then(|m| m.split_once('`')) {
             Some((name, _)) => self.unknown(line, name),
-            None => match self.setting_at(line) {
-                Some(setting) => format!("{setting}: {message}"),
-                None => message.to_owned(),
+            None => match (self.setting_at(line), plain(message)) {
+                (Some(setting), message) => format!("{setting}: {message}"),
+                (None, message) => message,
             },
         };
         self.at(Some(line), &reason)
@@ -34,9 +34,13 @@ impl SettingsFile<'_> {
 
     /// What is wrong with a value; the message begins with the name of its setting.
     pub fn refused(&self, message: &str) -> String {
-        let name = message.split(' ').next().unwrap_or_default();
-        let line = (1..=self.text.lines().count())
-            .find(|&line| self.setting_at(line).is_some_and(|setting| setting == name));
+        let name = message.split(' ').next().unwrap_or_default().trim_end_matches(':');
+        let lines = 1..=self.text.lines().count();
+        let is_set = |&line: &usize| self.setting_at(line).is_some_and(|setting| setting == name);
+        // What is missing has no line; the table that it belongs to may have one.
+        let table = name.split('.').next().unwrap_or_default();
+        let is_head = |&line: &usize| self.table_and_key(line) == (table.to_owned(), None);
+        let line = lines.clone().find(is_set).or_else(|| lines.clone().find(is_head));
         self.at(line, message)
     }
 
@@ -71,6 +75,9 @@ impl SettingsFile<'_> {
     fn unknown(&self, line: usize, name: &str) -> String {
         let (table, key) = self.table_and_key(line);
         let tables = || self.settings.iter().filter_map(|setting| setting.split_once('.'));
+        if key.is_none() && table.contains('.') {
+            return format!("unknown table `[{table}]`; `nenrin config` shows all settings");
+        }
         if key.is_none() {
             let near = nearest(name, tables().map(|(table, _)| table));
             return match near {
@@ -104,6 +111,48 @@ impl SettingsFile<'_> {
             }
         }
     }
+}
+
+/// What the reader of TOML says, in words for people who do not program.
+fn plain(message: &str) -> String {
+    let kinds = [
+        ("unsigned integer", "whole number"),
+        ("integer", "whole number"),
+        ("floating point", "number"),
+        ("boolean", "word"),
+        ("string", "text"),
+        ("sequence", "list"),
+        ("map", "table"),
+    ];
+    let wanted = |text: &str| match text {
+        "usize" | "u64" | "u32" | "u16" | "u8" => "a whole number, without quotes".to_owned(),
+        "i64" => "a whole number".to_owned(),
+        "f64" => "a number, without quotes".to_owned(),
+        "a boolean" => "true or false, without quotes".to_owned(),
+        "a string" => "text in quotes".to_owned(),
+        "a sequence" => "a list, such as [\"one\", \"two\"]".to_owned(),
+        other if other.starts_with("struct ") => "a table of this name".to_owned(),
+        other => other.to_owned(),
+    };
+    let given = message.strip_prefix("invalid type: ").or(message.strip_prefix("invalid value: "));
+    if let Some((found, expected)) = given.and_then(|rest| rest.split_once(", expected ")) {
+        let kind = kinds.iter().find_map(|(kind, word)| Some((found.strip_prefix(kind)?, word)));
+        let found = kind.map_or(found.to_owned(), |(value, word)| format!("the {word}{value}"));
+        return format!("{found} is not right here; write {}", wanted(expected));
+    }
+    if let Some(rest) = message.strip_prefix("unknown variant ") {
+        return rest.replacen(", expected ", " is not known here; write ", 1);
+    }
+    if let Some(rest) = message.strip_prefix("missing field ") {
+        return format!("{rest} is missing");
+    }
+    if message == "duplicate key" {
+        return "this is set twice".to_owned();
+    }
+    if message.starts_with("string values must be quoted") {
+        return "the value is missing, or is text without quotes".to_owned();
+    }
+    message.to_owned()
 }
 
 fn dotted(table: &str, key: &str) -> String {
@@ -173,6 +222,7 @@ mod tests {
             ("paralel = 3", "paralel", 1, "did you mean `crawl.parallel`?"),
             ("\n[politeness]\n# why\ndelai = 1", "delai", 4, "did you mean `politeness.delay`?"),
             ("[crawl]\ncolour = 1", "colour", 2, "settings of [crawl]: parallel, order"),
+            ("[crawl.inner]\nx = 1", "inner", 1, "unknown table `[crawl.inner]`"),
         ] {
             let file = SettingsFile { file: Path::new("n.toml"), text, settings: NAMES };
             let at = text.find(name).unwrap();
@@ -193,5 +243,35 @@ mod tests {
         assert_eq!(file.refused("crawl.depth is 0"), "n.toml: crawl.depth is 0");
         let said = file.unreadable("`soon` is not a duration", text.len() - 2);
         assert_eq!(said, "n.toml, line 4: politeness.delay: `soon` is not a duration");
+        assert_eq!(
+            file.refused("politeness.delay: too long"),
+            "n.toml, line 4: politeness.delay: too long"
+        );
+    }
+
+    #[test]
+    fn types_are_named_in_plain_words() {
+        for (message, said) in [
+            (
+                "invalid type: string \"many\", expected usize",
+                "the text \"many\" is not right here; write a whole number, without quotes",
+            ),
+            (
+                "invalid value: integer `-1`, expected u32",
+                "the whole number `-1` is not right here; write a whole number, without quotes",
+            ),
+            (
+                "invalid type: integer `1`, expected a boolean",
+                "the whole number `1` is not right here; write true or false, without quotes",
+            ),
+            (
+                "unknown variant `maybe`, expected one of `auto`, `on`, `off`",
+                "`maybe` is not known here; write one of `auto`, `on`, `off`",
+            ),
+            ("missing field `secret`", "`secret` is missing"),
+            ("`soon` is not a duration", "`soon` is not a duration"),
+        ] {
+            assert_eq!(plain(message), said);
+        }
     }
 }

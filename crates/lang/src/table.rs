@@ -1,5 +1,7 @@
 //! Tables of text.
 
+use crate::shown::columns;
+
 /// Space that a folded line begins with.
 const INDENT: &str = "      ";
 
@@ -31,7 +33,7 @@ impl Table {
         let line = |cells: &[&str]| {
             let mut text = String::new();
             for (column, cell) in cells.iter().take(fitting).enumerate() {
-                let pad = " ".repeat(widths[column].saturating_sub(cell.chars().count()));
+                let pad = " ".repeat(widths[column].saturating_sub(columns(cell)));
                 let (before, after) = if right[column] { (&pad[..], "") } else { ("", &pad[..]) };
                 let space = if column > 0 { "  " } else { "" };
                 text.extend([space, before, cell, after]);
@@ -51,7 +53,7 @@ impl Table {
 
     fn width_of(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(column));
-        let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+        let widest = cells.map(|cell| columns(cell)).max().unwrap_or(0);
         widest.max(self.header[column].len())
     }
 
@@ -69,7 +71,7 @@ impl Table {
                 continue;
             }
             let part = format!("{name} {cell}");
-            let part_width = part.chars().count();
+            let part_width = columns(&part);
             if used > 0 && used + 3 + part_width <= width {
                 text.push_str(" · ");
                 used += 3 + part_width;

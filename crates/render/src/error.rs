@@ -12,6 +12,12 @@ pub enum RenderError {
         "as root, Chromium runs without its sandbox; run as another user, or allow it with render.as_root"
     )]
     Root,
+    /// There is no display on which a window could open.
+    #[error(
+        "there is no display for a window; log in elsewhere, save the cookies as a cookies.txt, and \
+         give it with `nenrin site set SITE --cookies FILE`"
+    )]
+    NoDisplay,
     /// The browser does not start or ended by itself.
     #[error("Chromium ended: {0}")]
     Gone(String),

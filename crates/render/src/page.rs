@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, PostedUrl};
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
@@ -44,6 +44,8 @@ pub(crate) struct Page<'b> {
     deadline: Instant,
     /// What the page and its parts asked for; the browser itself asks for more.
     asked: BTreeSet<(String, CanonicalUrl)>,
+    /// Those that scripts made to read the answer.
+    data: BTreeSet<(String, CanonicalUrl)>,
     complaints: Vec<String>,
     is_loaded: bool,
     has_crashed: bool,
@@ -76,6 +78,7 @@ impl<'b> Page<'b> {
             session,
             deadline,
             asked: BTreeSet::new(),
+            data: BTreeSet::new(),
             complaints: Vec::new(),
             is_loaded: false,
             has_crashed: false,
@@ -232,12 +235,19 @@ impl<'b> Page<'b> {
         let ledger = self.proxy.ledger();
         // The browser asks for it by itself; a page that has an icon names it.
         let is_icon = |url: &CanonicalUrl| url.path() == "/favicon.ico";
-        let of_page = |(key, fate): (&(String, CanonicalUrl), &Fate)| {
-            (self.asked.contains(key) && !is_icon(&key.1)).then(|| Request {
-                url: key.1.clone(),
-                method: key.0.clone(),
+        let of_page = |((method, url), fate): (&(String, CanonicalUrl), &Fate)| {
+            let body = ledger.bodies.get(url).cloned();
+            let sent = PostedUrl::parse(url).map_or_else(|| url.clone(), |(_, sent)| sent);
+            let key = (method.clone(), sent);
+            let is_asked = self.asked.contains(&key) && !is_icon(url);
+            is_asked.then(|| Request {
+                is_data: self.data.contains(&key),
+                url: url.clone(),
+                method: method.clone(),
+                body,
                 is_answered: *fate == Fate::Answered,
-                is_missing: *fate == Fate::Missing && key.0 == "GET",
+                is_missing: *fate == Fate::Missing
+                    && (method == "GET" || (method == "POST" && self.data.contains(&key))),
             })
         };
         ledger.requests.iter().filter_map(of_page).collect()
@@ -262,6 +272,9 @@ impl<'b> Page<'b> {
                 let request = &params["request"];
                 let method = text(&request["method"]);
                 if let Ok(url) = CanonicalUrl::parse(&text(&request["url"])) {
+                    if matches!(params["type"].as_str(), Some("XHR" | "Fetch")) {
+                        self.data.insert((method.clone(), url.clone()));
+                    }
                     self.asked.insert((method, url));
                 }
             }

@@ -22,15 +22,22 @@ pub fn chromium(options: &RenderOptions) -> Option<PathBuf> {
 
 /// A browser without a window that does nothing of its own accord, with a profile of its own.
 pub fn command(program: &Path, profile: &Path, with_sandbox: bool) -> Command {
+    let mut command = quiet(program, profile, with_sandbox);
+    command.args(["--headless", "--lang=en", "--mute-audio", "--hide-scrollbars"]);
+    command
+}
+
+/// A browser that does nothing of its own accord, with a profile of its own.
+fn quiet(program: &Path, profile: &Path, with_sandbox: bool) -> Command {
     let mut command = Command::new(program);
     command
-        .args(["--headless", "--disable-gpu", "--no-first-run", "--lang=en"])
+        .args(["--disable-gpu", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update"])
         .args(["--disable-sync", "--disable-default-apps", "--disable-dev-shm-usage"])
         .args(["--disable-extensions", "--no-default-browser-check", "--no-pings"])
         .args(["--disable-client-side-phishing-detection", "--disable-domain-reliability"])
-        .args(["--disable-breakpad", "--disable-quic", "--mute-audio"])
-        .args(["--metrics-recording-only", "--hide-scrollbars", "--password-store=basic"])
+        .args(["--disable-breakpad", "--disable-quic"])
+        .args(["--metrics-recording-only", "--password-store=basic"])
         .arg(format!("--user-data-dir={}", profile.display()));
     if !with_sandbox {
         command.arg("--no-sandbox");
@@ -38,15 +45,15 @@ pub fn command(program: &Path, profile: &Path, with_sandbox: bool) -> Command {
     command
 }
 
-/// The same, with one proxy as its whole network.
+/// The same, or one with a window, with one proxy as its whole network.
 pub(crate) fn fenced(
     options: &RenderOptions,
-    program: &Path,
+    (program, is_visible): (&Path, bool),
     profile: &Path,
-    proxy_port: u16,
-    proxy_key: &str,
+    (proxy_port, proxy_key): (u16, &str),
 ) -> Command {
-    let mut command = command(program, profile, !options.as_root);
+    let made = if is_visible { quiet } else { command };
+    let mut command = made(program, profile, !options.as_root);
     let (width, height) = options.window;
     command
         .arg(format!("--window-size={width},{height}"))

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, PostedUrl};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 use crate::RenderError;
 use crate::authority::Authority;
 use crate::program::is_of_this_user;
+use crate::rendering::SentBody;
 
 /// Connections of the browser at once; it has some hundred at most.
 const MAX_CONNECTIONS: usize = 512;
@@ -31,13 +32,29 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// The first byte of TLS.
 const TLS_HANDSHAKE: u8 = 0x16;
 
+/// The longest body of a request that is sent: what asks for data is short.
+const BODY_MAX_BYTES: usize = 256 << 10;
+/// The longest body that a person sends while logging in.
+const PERSON_BODY_MAX_BYTES: usize = 16 << 20;
+
 /// A request of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// What is asked for.
+    /// What is asked for; the [address](PostedUrl) of a request by POST.
     pub url: CanonicalUrl,
     /// How, such as `GET`.
     pub method: String,
+    /// The whole request, where a person browses.
+    pub whole: Option<WholeRequest>,
+}
+
+/// Header fields and body of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WholeRequest {
+    /// The header fields in their order.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Bytes,
 }
 
 /// What the caller gives for a request.
@@ -60,7 +77,8 @@ pub enum Answer {
 
 /// Who answers the requests of a page. Called on threads where waiting is allowed.
 pub trait Answers: Send + Sync {
-    /// The answer to one request. Only requests by GET and HEAD are put to it.
+    /// The answer to one request. Only requests by GET and HEAD are put to it, and those by POST whose
+    /// answer the page can read.
     fn answer(&self, asked: &Asked) -> Answer;
 }
 
@@ -79,8 +97,12 @@ pub(crate) enum Fate {
 /// The requests of the page that is being rendered.
 pub(crate) struct Ledger {
     answers: Option<Arc<dyn Answers>>,
+    /// A person browses: every request is put to the caller as it is.
+    is_of_person: bool,
     /// By method and URL, each with the last fate.
     pub(crate) requests: BTreeMap<(String, CanonicalUrl), Fate>,
+    /// What requests by POST send, by their addresses.
+    pub(crate) bodies: BTreeMap<CanonicalUrl, SentBody>,
     pub(crate) under_way: usize,
     pub(crate) bytes: u64,
     pub(crate) count: usize,
@@ -109,7 +131,9 @@ impl Proxy {
         let key_hash = authority.key_hash();
         let ledger = Arc::new(Mutex::new(Ledger {
             answers: None,
+            is_of_person: false,
             requests: BTreeMap::new(),
+            bodies: BTreeMap::new(),
             under_way: 0,
             bytes: 0,
             count: 0,
@@ -128,7 +152,14 @@ impl Proxy {
         let mut ledger = self.ledger();
         ledger.answers = Some(answers);
         ledger.requests.clear();
+        ledger.bodies.clear();
         (ledger.bytes, ledger.count, ledger.is_over_limit) = (0, 0, false);
+    }
+
+    /// From now on a person browses.
+    pub(crate) fn open_for_person(&self, answers: Arc<dyn Answers>) {
+        let mut ledger = self.ledger();
+        (ledger.answers, ledger.is_of_person) = (Some(answers), true);
     }
 
     /// No page is being rendered: every request is refused.
@@ -174,7 +205,7 @@ async fn serve<S>(
             let response = match (request.method() == Method::CONNECT, authority) {
                 (true, Some(authority)) => tunnel(request, authority, ledger),
                 (true, None) => plain(StatusCode::BAD_REQUEST),
-                (false, _) => answer(request.into_parts().0, origin.as_deref(), ledger).await,
+                (false, _) => answer(request, origin.as_deref(), ledger).await,
             };
             Ok::<_, Infallible>(response)
         }
@@ -226,10 +257,11 @@ fn tunnel(
 }
 
 async fn answer(
-    request: http::request::Parts,
+    request: Request<Incoming>,
     origin: Option<&str>,
     ledger: Arc<Mutex<Ledger>>,
 ) -> Response<Full<Bytes>> {
+    let (request, body) = request.into_parts();
     let uri = &request.uri;
     let target = match origin {
         Some(origin) => {
@@ -243,8 +275,18 @@ async fn answer(
     if *method == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD) {
         return allowed(plain(StatusCode::NO_CONTENT), headers);
     }
-    let key = (method.to_string(), url.clone());
+    let person = { Some(lock()).filter(|l| l.is_of_person).and_then(|l| l.answers.clone()) };
+    if let Some(answers) = person {
+        return answer_person(&request, (url, body), answers).await;
+    }
     let is_read = *method == Method::GET || *method == Method::HEAD;
+    let sent = if is_data(method, headers) { read_body(headers, body).await } else { None };
+    let posted = sent
+        .as_ref()
+        .and_then(|sent| PostedUrl::of(&url, method.as_str(), &sent.content_type, &sent.bytes));
+    let is_sent = is_read || posted.is_some();
+    let url = posted.unwrap_or(url);
+    let key = (method.to_string(), url.clone());
     let answers = {
         let mut ledger = lock();
         ledger.count += 1;
@@ -253,7 +295,7 @@ async fn answer(
         let answers = ledger.answers.clone();
         let fate = if ledger.is_over_limit {
             Some(Fate::TooMany)
-        } else if !is_read || headers.contains_key(header::UPGRADE) {
+        } else if !is_sent || headers.contains_key(header::UPGRADE) {
             Some(Fate::NotSent)
         } else {
             None
@@ -265,12 +307,16 @@ async fn answer(
                 return allowed(plain(StatusCode::GATEWAY_TIMEOUT), headers);
             }
             (None, Some(answers)) => {
+                if let Some(sent) = sent {
+                    ledger.bytes += sent.bytes.len() as u64;
+                    ledger.bodies.insert(url.clone(), sent);
+                }
                 ledger.under_way += 1;
                 answers
             }
         }
     };
-    let asked = Asked { url, method: method.to_string() };
+    let asked = Asked { url, method: method.to_string(), whole: None };
     let found = tokio::task::spawn_blocking(move || answers.answer(&asked)).await;
     let mut ledger = lock();
     ledger.under_way -= 1;
@@ -286,6 +332,44 @@ async fn answer(
     ledger.requests.insert(key, fate);
     drop(ledger);
     allowed(response, headers)
+}
+
+async fn answer_person(
+    request: &http::request::Parts,
+    (url, body): (CanonicalUrl, Incoming),
+    answers: Arc<dyn Answers>,
+) -> Response<Full<Bytes>> {
+    if request.headers.contains_key(header::UPGRADE) {
+        return plain(StatusCode::NOT_IMPLEMENTED);
+    }
+    let Ok(body) = Limited::new(body, PERSON_BODY_MAX_BYTES).collect().await else {
+        return plain(StatusCode::PAYLOAD_TOO_LARGE);
+    };
+    let field = |(name, value): (&HeaderName, &HeaderValue)| {
+        Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+    };
+    let headers = request.headers.iter().filter_map(field).collect();
+    let whole = Some(WholeRequest { headers, body: body.to_bytes() });
+    let asked = Asked { url, method: request.method.to_string(), whole };
+    let is_head = request.method == Method::HEAD;
+    match tokio::task::spawn_blocking(move || answers.answer(&asked)).await {
+        Ok(Answer::Stored { status, headers, body }) => stored(status, &headers, body, is_head),
+        _ => plain(StatusCode::BAD_GATEWAY),
+    }
+}
+
+/// Whether a request with a body asks for data that the page can read. What a page only reports, or
+/// where it leads, is not sent.
+fn is_data(method: &Method, headers: &HeaderMap) -> bool {
+    let mode = headers.get("sec-fetch-mode").map(HeaderValue::as_bytes);
+    // Servers without encryption are not told the mode: there the browser's own report decides.
+    *method == Method::POST && matches!(mode, None | Some(b"cors" | b"same-origin"))
+}
+
+async fn read_body(headers: &HeaderMap, body: Incoming) -> Option<SentBody> {
+    let bytes = Limited::new(body, BODY_MAX_BYTES).collect().await.ok()?.to_bytes();
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    Some(SentBody { content_type: content_type.unwrap_or_default().to_owned(), bytes })
 }
 
 /// Headers of a stored response that concern its connection, or browsers beyond this page.
@@ -332,7 +416,7 @@ fn allowed(mut response: Response<Full<Bytes>>, asked: &HeaderMap) -> Response<F
     headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
     headers.insert(
         header::ACCESS_CONTROL_ALLOW_METHODS,
-        HeaderValue::from_static("GET, HEAD, OPTIONS"),
+        HeaderValue::from_static("GET, HEAD, OPTIONS, POST"),
     );
     if let Some(wanted) = asked.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned() {
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted);

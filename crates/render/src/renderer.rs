@@ -115,7 +115,8 @@ impl Renderer {
         let options = &self.options;
         let profile = tempfile::Builder::new().prefix("nenrin-render-").tempdir()?;
         let proxy = Proxy::start(options.max_requests, options.max_bytes).await?;
-        let command = fenced(options, &self.program, profile.path(), proxy.port, &proxy.key_hash);
+        let reached = (proxy.port, proxy.key_hash.as_str());
+        let command = fenced(options, (&self.program, false), profile.path(), reached);
         let mut cdp = Cdp::start(command)?;
         let version = cdp.call(None, "Browser.getVersion", serde_json::json!({})).await?;
         tracing::debug!(browser = version["product"].as_str(), "the browser has started");

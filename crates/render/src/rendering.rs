@@ -1,3 +1,4 @@
+use bytes::Bytes;
 use nenrin_urls::CanonicalUrl;
 use serde::Serialize;
 
@@ -27,9 +28,9 @@ pub struct Rendering {
 }
 
 impl Rendering {
-    /// What was asked for by GET and may be had.
-    pub fn missing(&self) -> impl Iterator<Item = &CanonicalUrl> {
-        self.requests.iter().filter(|request| request.is_missing).map(|request| &request.url)
+    /// What was asked for and may be had.
+    pub fn missing(&self) -> impl Iterator<Item = &Request> {
+        self.requests.iter().filter(|request| request.is_missing)
     }
 }
 
@@ -45,14 +46,27 @@ pub struct RenderedLink {
 /// A request of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What was asked for.
+    /// What was asked for; the [address](nenrin_urls::PostedUrl) of a request by POST.
     pub url: CanonicalUrl,
     /// How.
     pub method: String,
+    /// What a request by POST sends.
+    pub body: Option<SentBody>,
+    /// Whether a script asked for it, to read it.
+    pub is_data: bool,
     /// Whether it got a response.
     pub is_answered: bool,
     /// Whether it may be had and was not there.
     pub is_missing: bool,
+}
+
+/// The body of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentBody {
+    /// Its type.
+    pub content_type: String,
+    /// Its bytes.
+    pub bytes: Bytes,
 }
 
 /// How rendering a page ended.

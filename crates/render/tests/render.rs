@@ -69,7 +69,7 @@ async fn render(renderer: &mut Renderer, page: &str, table: &Arc<Table>) -> Rend
 }
 
 fn missing(rendering: &Rendering) -> Vec<&str> {
-    rendering.missing().map(CanonicalUrl::as_str).collect()
+    rendering.missing().map(|request| request.url.as_str()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -82,7 +82,10 @@ async fn a_page_is_shown_from_the_table_and_what_it_lacks_is_reported() {
           .then(d => { const b = document.createElement('a'); b.href = d.to; b.textContent = 'added';
             document.body.append(b); });
           fetch('/gone').catch(() => {});
-          fetch('/post', {method: 'POST', body: 'x'}).catch(() => {});
+          fetch('/post', {method: 'POST', body: 'x'}).then(a => a.text())
+          .then(t => document.body.append(t), () => {});
+          fetch('/put', {method: 'PUT', body: 'x'}).catch(() => {});
+          navigator.sendBeacon('/beacon', 'x');
           new WebSocket('ws://plain.example/socket');
           const i = new Image(); i.src = '/late.png';</script>"#;
     let mut pages = vec![
@@ -97,18 +100,27 @@ async fn a_page_is_shown_from_the_table_and_what_it_lacks_is_reported() {
     let links: Vec<&str> = first.links.iter().map(|link| link.url.as_str()).collect();
     assert_eq!(links, ["http://plain.example/next", "http://plain.example/from-json"]);
     let lacks = missing(&first).into_iter().map(str::to_owned).collect::<Vec<_>>();
-    assert_eq!(lacks.len(), 2, "{lacks:?}");
+    assert_eq!(lacks.len(), 3, "{lacks:?}");
     assert!(lacks[0].starts_with("http://plain.example/d.json?t=1700000000"), "{lacks:?}");
     assert_eq!(lacks[1], "http://plain.example/late.png");
-    let post = first.requests.iter().find(|request| request.method == "POST").unwrap();
-    assert!(!post.is_answered && !post.is_missing);
+    // A request with a body is known by what it sends; what cannot be read is not sent.
+    assert_eq!(lacks[2], "http://plain.example/post?__wb_method=POST&__wb_post_data=eA==");
+    let sent = first.missing().find_map(|request| request.body.clone()).unwrap();
+    assert_eq!((&sent.bytes[..], &*sent.content_type), (&b"x"[..], "text/plain;charset=UTF-8"));
+    for path in ["/put", "/beacon"] {
+        let is_it = |request: &&nenrin_render::Request| request.url.path() == path;
+        let other = first.requests.iter().find(is_it);
+        assert!(other.is_none_or(|other| !other.is_answered && !other.is_missing), "{path}");
+    }
     assert!(first.view.as_ref().is_some_and(|png| png.starts_with(b"\x89PNG")));
     assert!(first.whole.as_ref().is_some_and(|png| png.starts_with(b"\x89PNG")));
 
     // The second pass asks for the same, although time and chance are in the URL.
     pages.push((&lacks[0], "application/json", r#"{"text": "from data"}"#));
+    pages.push((&lacks[2], "text/plain", "what was posted"));
     let second = render(&mut renderer, "http://plain.example/", &Table::new(&pages)).await;
     assert!(second.text.contains("from data"), "{}", second.text);
+    assert!(second.text.contains("what was posted"), "{}", second.text);
     assert_eq!(missing(&second), ["http://plain.example/late.png"]);
     let process = renderer.process().unwrap();
     renderer.end().await;
@@ -241,4 +253,76 @@ fn a_browser_that_is_not_there_is_said() {
     let error = Renderer::new(none).err().unwrap();
     assert!(matches!(error, RenderError::NoBrowser));
     assert!(error.to_string().contains("render.program"), "{error}");
+}
+
+/// Bytes of memory of this process.
+fn own_memory() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    pages * 4096
+}
+
+/// Processes of browsers that use a profile below a folder.
+fn browsers(profiles: &str) -> Vec<u32> {
+    let of = |entry: std::fs::DirEntry| -> Option<u32> {
+        let process: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        String::from_utf8_lossy(&line).contains(profiles).then_some(process)
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter_map(of).collect()
+}
+
+/// Run with `cargo nextest run -p nenrin-render --run-ignored all -E 'test(many_renderings)'`;
+/// `NENRIN_RENDERINGS` says how many, 2,000 unless set. The browser is killed now and then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes an hour"]
+async fn many_renderings_leave_nothing_behind() {
+    let count = std::env::var("NENRIN_RENDERINGS").ok().and_then(|n| n.parse().ok());
+    let count: u32 = count.unwrap_or(2000);
+    let Some(mut renderer) = renderer(options()) else { return };
+    let page = "<title>T</title><div id=a>plain</div><img src=/p.png><script>\
+        fetch('/d.json').then(r => r.json()).then(d => { a.textContent = d.text });\
+        fetch('/post', {method: 'POST', body: 'x'.repeat(1000)}).catch(() => {})</script>";
+    let filler = "x".repeat(200_000);
+    let table = Table::new(&[
+        ("http://e.example/", "text/html", page),
+        (
+            "http://e.example/d.json",
+            "application/json",
+            &format!("{{\"text\": \"data {filler}\"}}"),
+        ),
+    ]);
+    let mut after_warmup = 0;
+    let (mut killed, mut failed) = (0, 0);
+    for n in 1..=count {
+        let shown = renderer.render(&url("http://e.example/"), AT_MS, table.clone()).await;
+        match shown {
+            Ok(shown) if shown.text.contains("data") => {}
+            _ => failed += 1,
+        }
+        table.asked.lock().unwrap().clear();
+        if n == 100.min(count / 2) {
+            after_warmup = own_memory();
+        }
+        if n % 250 == 130
+            && let Some(process) = renderer.process()
+        {
+            killed += 1;
+            let mut kill = std::process::Command::new("kill");
+            assert!(kill.args(["-KILL", &process.to_string()]).status().unwrap().success());
+        }
+        if n % 100 == 0 {
+            let grown = own_memory().saturating_sub(after_warmup) / 1_000_000;
+            eprintln!("{n} renderings: grown by {grown} MB, {failed} failed, {killed} killed");
+        }
+    }
+    let grown = own_memory().saturating_sub(after_warmup);
+    assert!(grown < 50 << 20, "{grown} bytes");
+    // The rendering after a kill may fail; no other.
+    assert!(failed <= killed, "{failed} failed, {killed} killed");
+    renderer.end().await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let profiles = std::env::temp_dir().join("nenrin-render-");
+    let left = browsers(&format!("--user-data-dir={}", profiles.display()));
+    assert!(left.is_empty(), "{left:?}");
 }

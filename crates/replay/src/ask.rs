@@ -1,7 +1,9 @@
 //! The parts of a request that matter to replay.
 
-use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
+use bytes::Bytes;
 use nenrin_lang::Lang;
+use nenrin_urls::{CanonicalUrl, PostedUrl};
 
 /// The parts of a request that matter here.
 pub(crate) struct Ask {
@@ -9,6 +11,8 @@ pub(crate) struct Ask {
     pub(crate) headers: HeaderMap,
     /// The interface's origin, as this reader can reach it.
     pub(crate) interface: Option<String>,
+    /// Method and body of a request that is not a GET.
+    pub(crate) posted: Option<(Method, Bytes)>,
 }
 
 impl Ask {
@@ -17,6 +21,13 @@ impl Ask {
         self.header_str(header::HOST.as_str())
             .or_else(|| self.uri.authority().map(|authority| authority.as_str()))
             .unwrap_or_default()
+    }
+
+    /// The address in the archive of a request to this URL.
+    pub(crate) fn archived(&self, sent: CanonicalUrl) -> CanonicalUrl {
+        let Some((method, body)) = &self.posted else { return sent };
+        let content_type = self.header_str("content-type").unwrap_or_default();
+        PostedUrl::of(&sent, method.as_str(), content_type, body).unwrap_or(sent)
     }
 
     /// Path and query after a prefix, as in the request line.

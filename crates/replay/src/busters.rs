@@ -1,6 +1,8 @@
 //! Parameters that only keep caches from answering: a number that is never the same again. Which
 //! they are is learnt from the archive: where two addresses differ in one parameter alone and the
-//! answers are the same, and nowhere are they different, the parameter never altered an answer.
+//! answers are the same, and nowhere are they different, the parameter never altered an answer. A
+//! parameter that was the time or a random number when it was archived, and is one again, is not
+//! compared either.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +14,8 @@ use crate::{Capture, ReplayError, modifier::Modifier, served::Replay, target::af
 const MAX_URLS: usize = 64;
 /// The most parameters of an address that is looked for.
 const MAX_PARAMETERS: usize = 32;
+/// How far the time in an address may be from when it was received.
+const CLOCK_SPAN_S: i64 = 24 * 60 * 60;
 
 type Parameters = Vec<(String, String)>;
 
@@ -40,11 +44,43 @@ pub(crate) fn without(
         }
     }
     let ignored = learnt(known.iter().map(|(_, given, digest)| (given, digest.as_str())));
-    let agrees = |given: &Parameters| {
-        given.iter().zip(&wanted).all(|(a, b)| a == b || ignored.contains(&a.0))
+    for (capture, given, _) in known {
+        let differing = || given.iter().zip(&wanted).filter(|(a, b)| a != b);
+        let first = replay.archive.versions(&capture.url.key(), i64::MIN, i64::MAX, 1)?;
+        let first_s = first.first().map_or(capture.at_s, |first| first.at_s);
+        let is_ignored = |(archived, asked): (&(String, String), &(String, String))| {
+            ignored.contains(&archived.0)
+                || is_chance(&archived.1) && is_chance(&asked.1)
+                || is_clock(&archived.1, &asked.1, first_s)
+        };
+        if differing().all(is_ignored) {
+            let names = differing().map(|(archived, _)| archived.0.clone()).collect();
+            return Ok(Some((capture, names)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a value was the time when it was first received, and another one is of about the same
+/// time, in seconds or milliseconds.
+fn is_clock(archived: &str, asked: &str, first_s: i64) -> bool {
+    let seconds = |text: &str| -> Option<i64> {
+        let number: i64 = text.parse().ok()?;
+        match text.len() {
+            10 => Some(number),
+            13 => Some(number / 1000),
+            _ => None,
+        }
     };
-    let found = known.into_iter().find(|(_, given, _)| agrees(given));
-    Ok(found.map(|(capture, _, _)| (capture, ignored.into_iter().collect())))
+    let (Some(then_s), Some(asked_s)) = (seconds(archived), seconds(asked)) else { return false };
+    let is_near = |a_s: i64, b_s: i64| (a_s - b_s).abs() <= CLOCK_SPAN_S;
+    archived.len() == asked.len() && is_near(then_s, first_s) && is_near(then_s, asked_s)
+}
+
+/// Whether a value is what `Math.random` gives.
+fn is_chance(text: &str) -> bool {
+    let digits = text.strip_prefix("0.").unwrap_or_default();
+    digits.len() >= 8 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn parameters(url: &CanonicalUrl) -> Parameters {
@@ -83,6 +119,22 @@ mod tests {
 
     fn of(query: &str) -> Parameters {
         parameters(&CanonicalUrl::parse(&format!("http://e.com/?{query}")).unwrap())
+    }
+
+    #[test]
+    fn the_time_and_random_numbers_are_recognised() {
+        let at_s = 1_709_640_794;
+        for (archived, asked, is) in [
+            ("1709640794123", "1709640795001", true),
+            ("1709640794", "1709640700", true),
+            ("1709640794", "1709640794123", false),
+            ("1609640794", "1609640799", false),
+            ("1709640794", "1809640794", false),
+            ("5", "6", false),
+        ] {
+            assert_eq!(is_clock(archived, asked, at_s), is, "{archived} {asked}");
+        }
+        assert!(is_chance("0.8273645192837465") && !is_chance("0.5") && !is_chance("0.1234567x"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use axum::{
 };
 use bytes::Bytes;
 use nenrin_extract::{ContentKind, charset, content_kind, decode_content};
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, RenderedRecord};
 
 use crate::{
     Archive, Capture, Content, ContentBlock, ReplayError, ReplayOptions,
@@ -98,7 +98,8 @@ fn compared(
                     None => format!("/{path}"),
                 }
             });
-            let page = side_by_side(ask, &url, &old, &new, &frames);
+            let pictures = pictures(replay, &url, &old, &new)?;
+            let page = side_by_side(ask, &url, (&old, &new), &frames, pictures.as_ref());
             Ok(own_page(replay, StatusCode::OK, &page))
         }
         (View::Rendered(side), shelf) => {
@@ -111,6 +112,21 @@ fn compared(
         }
         (_, Some(_)) => Ok(plain(StatusCode::NOT_FOUND, "not in the archive")),
     }
+}
+
+/// The pictures that renderings of two versions left, if both have one.
+fn pictures(
+    replay: &Replay,
+    url: &CanonicalUrl,
+    old: &Capture,
+    new: &Capture,
+) -> Result<Option<[Capture; 2]>, ReplayError> {
+    let Some(view) = RenderedRecord::View.of(url) else { return Ok(None) };
+    let of = |shown: &Capture| -> Result<Option<Capture>, ReplayError> {
+        let found = replay.choose(&view, shown.at_s, Modifier::Identity)?;
+        Ok(found.filter(|found| found.at_s <= shown.at_s))
+    };
+    Ok(of(old)?.zip(of(new)?).map(|(old, new)| [old, new]))
 }
 
 fn date(text: Option<&str>) -> Result<Period, ReplayError> {
@@ -279,6 +295,7 @@ fn text(
 ) -> Result<Response<Body>, ReplayError> {
     let archive = &*replay.archive;
     let (before, after) = (readable(archive, old)?, readable(archive, new)?);
+    let pictures = pictures(replay, url, old, new)?;
     let diff = Diff {
         ask,
         url,
@@ -288,6 +305,7 @@ fn text(
         new_lines: &after.lines(),
         blocks: &blocks(archive, old, new)?,
         is_page: before.kind.is_page() && after.kind.is_page(),
+        pictures: pictures.as_ref(),
     };
     Ok(own_page(replay, StatusCode::OK, &diff.page()))
 }

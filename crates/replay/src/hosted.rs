@@ -40,14 +40,14 @@ pub(crate) fn answer(
         }
         return Ok(answer);
     }
-    if *method != Method::GET && *method != Method::HEAD {
+    if *method != Method::GET && *method != Method::HEAD && ask.posted.is_none() {
         let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "this request was not archived");
         answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
         return Ok(answer);
     }
     match ask.uri.path().strip_prefix("/_nenrin/") {
-        Some(own) => own_path(replay, ask, shelf, own),
-        None => web::on_shelf(replay, ask, shelf),
+        Some(own) if ask.posted.is_none() => own_path(replay, ask, shelf, own),
+        _ => web::on_shelf(replay, ask, shelf),
     }
 }
 

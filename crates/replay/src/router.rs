@@ -11,6 +11,8 @@ use axum::{
     routing::{any, get},
 };
 
+use nenrin_urls::PostedUrl;
+
 use crate::{
     Archive, ReplayError, ReplayOptions,
     ask::Ask,
@@ -22,6 +24,9 @@ use crate::{
     served::{Replay, own_page, plain, redirect},
     span, timemap, web,
 };
+
+/// The most that a request may send: no more is archived with one.
+const MAX_POSTED_BYTES: usize = 1 << 20;
 
 /// All routes of replay. They must be served on an origin of their own, because other people's
 /// pages run there.
@@ -60,9 +65,10 @@ async fn by_host(
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
     let host = host.or(request.uri().authority().map(|a| a.as_str())).unwrap_or_default();
     let Some(named) = origins.read(host) else { return next.run(request).await };
-    let (parts, _) = request.into_parts();
-    let method = parts.method;
-    let ask = Ask { uri: parts.uri, headers: parts.headers, interface: None };
+    let (ask, method) = match read(request).await {
+        Ok(read) => read,
+        Err(refused) => return refused,
+    };
     let Named::Shelf(shelf) = named else { return hosted::forgotten(&replay, &ask) };
     made(replay, ask, method, move |replay, ask, method| {
         hosted::answer(replay, ask, method, &shelf)
@@ -102,12 +108,14 @@ fn handle(
 ) -> impl Fn(Shared<Arc<Replay>>, Request<Body>) -> Pending + Clone + Send + 'static {
     move |Shared(replay), request| {
         Box::pin(async move {
-            let (parts, _) = request.into_parts();
-            let method = parts.method;
-            let mut ask = Ask { uri: parts.uri, headers: parts.headers, interface: None };
+            let (mut ask, method) = match read(request).await {
+                Ok(read) => read,
+                Err(refused) => return refused,
+            };
             ask.interface = host_check::interface(&replay.options, ask.host());
-            if method != Method::GET && method != Method::HEAD {
-                return not_allowed(&replay, &ask);
+            let may_be_archived = ask.posted.is_some() && ask.uri.path().starts_with("/web/");
+            if method != Method::GET && method != Method::HEAD && !may_be_archived {
+                return web::not_allowed(&replay, &ask);
             }
             match host_check::judge(&replay.options, &ask) {
                 HostCheck::Own => {}
@@ -134,17 +142,17 @@ fn refused(replay: &Replay, ask: &Ask, error: &ReplayError) -> Answer {
     own_page(replay, status, &pages::missing::refusal(ask, title, (&en, &ja)))
 }
 
-fn not_allowed(replay: &Replay, ask: &Ask) -> Answer {
-    let sentence = (
-        "Forms that send data and other changes were never archived: only pages that can be read \
-         again are here.",
-        "データを送るフォームなどの操作は保存されていません。読み返せるページだけがあります。",
-    );
-    let title = ("This cannot be replayed", "再現できません");
-    let page = pages::missing::refusal(ask, title, sentence);
-    let mut answer = own_page(replay, StatusCode::METHOD_NOT_ALLOWED, &page);
-    answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
-    answer
+/// Reads the parts that matter, also the body where the archive may have an answer to it.
+async fn read(request: Request<Body>) -> Result<(Ask, Method), Answer> {
+    let (parts, body) = request.into_parts();
+    let method = parts.method;
+    let mut ask = Ask { uri: parts.uri, headers: parts.headers, interface: None, posted: None };
+    if PostedUrl::has_address(method.as_str()) {
+        let body = axum::body::to_bytes(body, MAX_POSTED_BYTES).await;
+        let too_long = |_| plain(StatusCode::PAYLOAD_TOO_LARGE, "more than 1 MiB is not archived");
+        ask.posted = Some((method.clone(), body.map_err(too_long)?));
+    }
+    Ok((ask, method))
 }
 
 fn misdirected(replay: &Replay, ask: &Ask) -> Answer {

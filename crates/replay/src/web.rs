@@ -41,7 +41,8 @@ pub(crate) fn answer(replay: &Replay, ask: &Ask) -> Result<Answer, ReplayError> 
     if replay.origins.is_some() && !fences::may_ask_home(ask) {
         return Ok(plain(StatusCode::FORBIDDEN, "archived pages cannot read other sites"));
     }
-    let target = Target::parse(ask.rest("/web/"))?;
+    let mut target = Target::parse(ask.rest("/web/"))?;
+    target.url = ask.archived(target.url);
     match target.when {
         When::Calendar(_) if target.is_prefix => prefix(replay, ask, &target.url),
         When::Calendar(period) => calendar(replay, ask, &target.url, period),
@@ -92,6 +93,9 @@ fn as_of(
             let shown = Shown::new(ask, at_s, modifier, Stage::Shared);
             return missing_part(replay, ask, &target.url, shown);
         }
+        if ask.posted.is_some() {
+            return Ok(not_allowed(replay, ask));
+        }
         return missing(replay, ask, target, Some(at_s));
     };
     if !period.is_full || found.url != target.url || !target.is_tidy {
@@ -133,7 +137,7 @@ fn is_shown_as_document(destination: &[u8]) -> bool {
 pub(crate) fn on_shelf(replay: &Replay, ask: &Ask, shelf: &Shelf) -> Result<Answer, ReplayError> {
     let path = ask.uri.path_and_query().map_or("/", |p| p.as_str());
     let bad = |source| ReplayError::BadUrl { source };
-    let url = shelf.server.url(path).map_err(bad)?;
+    let url = ask.archived(shelf.server.url(path).map_err(bad)?);
     let destination = ask.header("sec-fetch-dest");
     let plain_page = if shelf.is_bare { Modifier::MainPage } else { Modifier::Page };
     let modifier = plain_page.with_destination(destination);
@@ -142,6 +146,9 @@ pub(crate) fn on_shelf(replay: &Replay, ask: &Ask, shelf: &Shelf) -> Result<Answ
             let stage = Stage::Own { is_bare: shelf.is_bare };
             let shown = Shown::new(ask, shelf.at_s, modifier, stage);
             return missing_part(replay, ask, &url, shown);
+        }
+        if ask.posted.is_some() {
+            return Ok(not_allowed(replay, ask));
         }
         let home = replay.origins.as_ref().map(|origins| origins.home()).unwrap_or_default();
         let to = format!("{home}/web/{}{}/{url}", Stamp(shelf.at_s), plain_page.as_str());
@@ -167,7 +174,10 @@ fn missing_part(
     url: &CanonicalUrl,
     shown: Shown,
 ) -> Result<Answer, ReplayError> {
-    let missing = || plain(StatusCode::NOT_FOUND, "not in the archive");
+    let missing = || match ask.posted {
+        Some(_) => plain(StatusCode::METHOD_NOT_ALLOWED, "this request was not archived"),
+        None => plain(StatusCode::NOT_FOUND, "not in the archive"),
+    };
     if shown.modifier == Modifier::Identity {
         return Ok(missing());
     }
@@ -342,6 +352,20 @@ fn finish(
         _ => fences::allow_parts(ask, headers),
     }
     Ok(())
+}
+
+/// A request with a body, or of another kind, to which the archive has no answer.
+pub(crate) fn not_allowed(replay: &Replay, ask: &Ask) -> Answer {
+    let sentence = (
+        "What this form or script sends was not archived: only requests that were recorded have an \
+         answer here.",
+        "このフォームやスクリプトの送信は保存されていません。記録された送信だけに応答できます。",
+    );
+    let title = ("This cannot be replayed", "再現できません");
+    let page = pages::missing::refusal(ask, title, sentence);
+    let mut answer = own_page(replay, StatusCode::METHOD_NOT_ALLOWED, &page);
+    answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+    answer
 }
 
 fn missing(

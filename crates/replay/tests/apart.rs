@@ -12,7 +12,7 @@ const SECRET: &str = "the secret of b";
 
 /// Ways of site A to read site B. Each gives what it could read, or throws. `B` is the address under
 /// which A knows B, `HOME` the origin of replay, `STAMP` the date.
-const READS: [(&str, &str); 20] = [
+const READS: [(&str, &str); 31] = [
     ("fetch", "await (await fetch('B/secret.txt')).text()"),
     ("fetch no-cors", "await (await fetch('B/secret.txt', {mode: 'no-cors'})).text()"),
     ("fetch credentials", "await (await fetch('B/secret.txt', {credentials: 'include'})).text()"),
@@ -64,6 +64,59 @@ const READS: [(&str, &str); 20] = [
         "await new Promise((y) => { const w = window.open('B/'); setTimeout(() => { try { \
        y(w.document.body.textContent) } catch (e) { y('no') } }, 700) })",
     ),
+    (
+        "frame's cookies",
+        "{ const f = document.createElement('iframe'); document.body.append(f); const w = f.contentWindow; \
+       const own = Object.getOwnPropertyDescriptor(w.Document.prototype, 'cookie'); \
+       return f.contentDocument.cookie + (own ? own.get.call(document) + own.get.call(f.contentDocument) : '') \
+       + JSON.stringify(w.cookieStore ? await w.cookieStore.getAll() : '') }",
+    ),
+    (
+        "broadcast",
+        "await new Promise((y) => { const c = new BroadcastChannel('k'); c.onmessage = (e) => y(e.data); \
+       const f = document.createElement('iframe'); f.src = 'B/'; document.body.append(f); setTimeout(() => y('no'), 600) })",
+    ),
+    (
+        "shared worker",
+        "await new Promise((y) => { const w = new SharedWorker('B/shared.js', 'k'); w.port.onmessage = (e) => y(e.data); \
+       w.onerror = () => y('no'); setTimeout(() => y('no'), 600) })",
+    ),
+    (
+        "post",
+        "await (await fetch('B/secret.txt', {method: 'POST', headers: {'x-a': '1'}, body: 'x'})).text()",
+    ),
+    ("put", "await (await fetch('B/secret.txt', {method: 'PUT', body: 'x'})).text()"),
+    (
+        "domain",
+        "await new Promise((y) => { try { document.domain = 'replay.localhost' } catch {} \
+       const g = document.createElement('iframe'); document.body.append(g); \
+       try { Object.getOwnPropertyDescriptor(g.contentWindow.Document.prototype, 'domain').set.call(document, 'replay.localhost') } catch {} \
+       const f = document.createElement('iframe'); f.src = 'B/domain'; \
+       f.onload = () => { try { y(f.contentDocument.body.textContent) } catch (e) { y('no') } }; document.body.append(f) })",
+    ),
+    (
+        "exact frame",
+        "await new Promise((y) => { const f = document.createElement('iframe'); f.src = 'HOME/web/STAMPid_/http://b.test/'; \
+       f.onload = () => { try { y(f.contentDocument.body.textContent) } catch (e) { y('no') } }; document.body.append(f) })",
+    ),
+    (
+        "object",
+        "await new Promise((y) => { const f = document.createElement('object'); f.data = 'B/'; \
+       f.onload = () => { try { y(f.contentDocument.body.textContent) } catch (e) { y('no') } }; setTimeout(() => y('no'), 900); document.body.append(f) })",
+    ),
+    (
+        "event source",
+        "await new Promise((y) => { const s = new EventSource('B/secret.txt'); s.onmessage = (e) => y(e.data); s.onerror = () => y('no') })",
+    ),
+    (
+        "json module",
+        "JSON.stringify((await import('B/secret.json', {with: {type: 'json'}})).default)",
+    ),
+    (
+        "storage access",
+        "{ const h = document.requestStorageAccess ? await document.requestStorageAccess({all: true}) : null; \
+       return JSON.stringify(h && h.localStorage) + JSON.stringify(localStorage) }",
+    ),
 ];
 
 fn sites() -> MemoryArchive {
@@ -81,9 +134,25 @@ fn sites() -> MemoryArchive {
     let b = format!(
         "<!doctype html><title>b</title><body>{SECRET}<script>try {{ localStorage.setItem('k', '{SECRET}'); \
          sessionStorage.setItem('k', '{SECRET}'); document.cookie = 'k={SECRET}'; indexedDB.open('{SECRET}'); \
-         caches.open('{SECRET}') }} catch {{}}</script>"
+         caches.open('{SECRET}') }} catch {{}} \
+         try {{ const f = document.createElement('iframe'); document.body.append(f); \
+         f.contentDocument.cookie = 'f={SECRET}; domain=replay.localhost; path=/'; \
+         f.contentWindow.cookieStore.set({{name: 'g', value: '{SECRET}', domain: 'replay.localhost'}}) }} catch {{}} \
+         setInterval(() => {{ try {{ new BroadcastChannel('k').postMessage('{SECRET}') }} catch {{}} }}, 100)</script>"
     );
     put("http://b.test/", HTML, &b);
+    let domain = format!(
+        "{b}<script>try {{ document.domain = 'replay.localhost' }} catch {{}} \
+        {{ const g = document.createElement('iframe'); document.body.append(g); try {{ Object.getOwnPropertyDescriptor( \
+        g.contentWindow.Document.prototype, 'domain').set.call(document, 'replay.localhost') }} catch {{}} }}</script>"
+    );
+    put("http://b.test/domain", HTML, &domain);
+    put(
+        "http://b.test/shared.js",
+        "Content-Type: text/javascript",
+        &format!("onconnect = (e) => e.ports[0].postMessage('{SECRET}')"),
+    );
+    put("http://b.test/secret.json", "Content-Type: application/json", &format!("[\"{SECRET}\"]"));
     put("http://b.test/secret.txt", "Content-Type: text/plain", SECRET);
     put("http://b.test/secret.css", "Content-Type: text/css", &format!("a{{content:'{SECRET}'}}"));
     let pixel = "GIF89a\u{1}\0\u{1}\0\0\0\0,\0\0\0\0\u{1}\0\u{1}\0\0\u{2}\0;";

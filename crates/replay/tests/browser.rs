@@ -290,6 +290,209 @@ async fn scripts_find_no_way_to_connect() {
     assert_eq!(live.visits() - before, 0, "of {control} outside of replay: {:?}", live.seen());
 }
 
+/// More ways to send something, all tried at once, each in a frame of its own and to a host of its own.
+/// `OUT` is an address of the live web.
+const SENDS: [(&str, &str); 52] = [
+    ("prerender", "l.rel = 'prerender'; l.href = OUT; document.head.append(l)"),
+    ("dns", "l.rel = 'dns-prefetch'; l.href = OUT; document.head.append(l)"),
+    ("module preload", "l.rel = 'modulepreload'; l.href = OUT; document.head.append(l)"),
+    (
+        "preload",
+        "l.rel = 'preload'; l.as = 'font'; l.crossOrigin = ''; l.href = OUT; document.head.append(l)",
+    ),
+    ("icon", "l.rel = 'icon'; l.href = OUT; document.head.append(l)"),
+    ("manifest", "l.rel = 'manifest'; l.href = OUT; document.head.append(l)"),
+    ("style", "l.rel = 'stylesheet'; l.href = OUT; document.head.append(l)"),
+    (
+        "rules by document",
+        "add('script', {type: 'speculationrules', textContent: JSON.stringify({prefetch: [{source: 'document', eagerness: 'immediate'}]})}); \
+      document.body.insertAdjacentHTML('beforeend', `<a href=${OUT}>x</a>`)",
+    ),
+    (
+        "rules as text",
+        "document.body.innerHTML = '<div></div>'; const r = document.createRange(); document.body.append( \
+      r.createContextualFragment(`<script type=speculationrules>{\"prerender\":[{\"urls\":[\"${OUT}\"]}]}</scr` + 'ipt>'))",
+    ),
+    ("beacon", "navigator.sendBeacon(OUT, 'x')"),
+    ("frame's beacon", "inner().navigator.sendBeacon(OUT, 'x')"),
+    ("native beacon", "Navigator.prototype.sendBeacon.call(navigator, OUT, 'x')"),
+    ("fetch", "fetch(OUT, {mode: 'no-cors', keepalive: true})"),
+    ("frame's fetch", "inner().fetch(OUT, {mode: 'no-cors'})"),
+    ("fetch later", "fetchLater(OUT, {activateAfter: 0})"),
+    ("frame's request", "const x = new (inner().XMLHttpRequest)(); x.open('GET', OUT); x.send()"),
+    ("event source", "new EventSource(OUT)"),
+    ("frame's event source", "new (inner().EventSource)(OUT)"),
+    ("socket", "new WebSocket(OUT.replace('http', 'ws'))"),
+    ("frame's socket", "new (inner().WebSocket)(OUT.replace('http', 'ws'))"),
+    ("socket stream", "new WebSocketStream(OUT.replace('http', 'ws'))"),
+    ("transport", "new (inner().WebTransport)(OUT.replace('http', 'https'))"),
+    (
+        "font face",
+        "add('style', {textContent: `@font-face{font-family:q;src:url(${OUT})} body{font-family:q}`})",
+    ),
+    ("font object", "new FontFace('q', `url(${OUT})`).load()"),
+    ("frame's font", "new (inner().FontFace)('q', `url(${OUT})`).load()"),
+    ("inserted rule", "add('style', {}).sheet.insertRule(`body{background:url(${OUT})}`)"),
+    (
+        "adopted sheet",
+        "const s = new CSSStyleSheet(); s.replaceSync(`body{background:url(${OUT})}`); document.adoptedStyleSheets = [s]",
+    ),
+    ("image set", "document.body.style.background = `image-set('${OUT}' 1x)`"),
+    ("cursor", "document.body.style.cursor = `url(${OUT}), auto`"),
+    (
+        "custom property",
+        "document.body.setAttribute('style', `--a:url(${OUT});background:var(--a)`)",
+    ),
+    ("filter", "document.body.style.filter = `url(${OUT}#f)`"),
+    (
+        "svg",
+        "document.body.innerHTML = `<svg><filter><feImage href='${OUT}'/></filter><image href='${OUT}'/><use href='${OUT}#a'/><script href='${OUT}'/></svg>`",
+    ),
+    (
+        "xslt",
+        "const d = document.implementation.createDocument(null, 'a'); d.insertBefore(d.createProcessingInstruction('xml-stylesheet', `href='${OUT}' type='text/xsl'`), d.firstChild); \
+      add('iframe', {src: URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(d)], {type: 'text/xml'}))})",
+    ),
+    ("portal", "add('portal', {src: OUT}).setAttribute('src', OUT)"),
+    ("fenced frame", "const f = add('fencedframe', {}); f.config = new FencedFrameConfig(OUT)"),
+    (
+        "data frame",
+        "document.body.append(Object.assign(document.createElement('iframe'), {src: `data:text/html,<img src=${OUT}>`}))",
+    ),
+    (
+        "blob frame",
+        "add('iframe', {src: URL.createObjectURL(new Blob([`<img src=${OUT}><script>fetch('${OUT}')</scr` + 'ipt>'], {type: 'text/html'}))})",
+    ),
+    ("nested markup", "add('iframe', {srcdoc: `<iframe srcdoc=\"<img src='${OUT}'>\"></iframe>`})"),
+    ("object", "add('object', {data: OUT})"),
+    ("embed", "add('embed', {src: OUT})"),
+    (
+        "track",
+        "document.body.innerHTML = `<video src=/v.mp4><track default src='${OUT}'></video>`; document.querySelector('track').track.mode = 'showing'",
+    ),
+    (
+        "ping",
+        "const a = add('a', {href: '#x', ping: OUT}); a.setAttributeNS(null, 'ping', OUT); a.click()",
+    ),
+    (
+        "policy report",
+        "document.head.insertAdjacentHTML('beforeend', `<meta http-equiv=Content-Security-Policy content=\"img-src 'none'; report-uri ${OUT}\">`); new Image().src = '/p.gif'",
+    ),
+    (
+        "refresh",
+        "document.head.insertAdjacentHTML('beforeend', `<meta http-equiv=refresh content='0;url=${OUT}'>`)",
+    ),
+    ("form", "const f = add('form', {action: OUT, target: '_blank', method: 'post'}); f.submit()"),
+    (
+        "form attribute",
+        "document.body.innerHTML = `<form><button formaction='${OUT}'>x</button></form>`; document.querySelector('button').click()",
+    ),
+    ("navigation", "navigation.navigate(OUT)"),
+    ("opened", "open(OUT, '_blank', 'noopener')"),
+    (
+        "shared worker",
+        "new SharedWorker(URL.createObjectURL(new Blob([`fetch('${OUT}', {mode: 'no-cors'}); importScripts('${OUT}')`])))",
+    ),
+    ("data worker", "new Worker(`data:text/javascript,fetch('${OUT}', {mode: 'no-cors'})`)"),
+    ("worklet", "new AudioContext().audioWorklet.addModule(OUT)"),
+    (
+        "source map",
+        "eval(`1;//# sourceMappingURL=${OUT}`); add('img', {attributionSrc: OUT}).setAttribute('attributionsrc', OUT); \
+      navigator.mediaSession.metadata = new MediaMetadata({title: 'x', artwork: [{src: OUT}]})",
+    ),
+];
+
+/// Headers of an archived answer that make browsers ask for something or send reports.
+fn reporting_headers(out: &str) -> String {
+    format!(
+        "{HTML}\r\nReport-To: {{\"group\":\"g\",\"max_age\":999,\"endpoints\":[{{\"url\":\"{out}report-to\"}}]}}\r\n\
+         Reporting-Endpoints: g=\"{out}endpoint\"\r\nNEL: {{\"report_to\":\"g\",\"max_age\":999,\"success_fraction\":1}}\r\n\
+         Content-Security-Policy: img-src 'none'; report-uri {out}csp; report-to g\r\n\
+         Content-Security-Policy-Report-Only: script-src 'none'; report-uri {out}only\r\n\
+         Cross-Origin-Opener-Policy-Report-Only: same-origin; report-to=\"g\"\r\n\
+         Link: <{out}preload.css>; rel=preload; as=style, <{out}>; rel=preconnect, <{out}next>; rel=prefetch\r\n\
+         Speculation-Rules: \"{out}rules.json\"\r\nSourceMap: {out}map\r\nAlt-Svc: h2=\"out.test:443\"; ma=999\r\n\
+         Clear-Site-Data: \"*\"\r\nAccept-CH: Sec-CH-UA-Model\r\nCritical-CH: Sec-CH-UA-Model\r\n\
+         Set-Cookie: k=v; Domain=replay.localhost; Path=/\r\nOrigin-Agent-Cluster: ?0\r\n\
+         Service-Worker-Allowed: /\r\nActivate-Storage-Access: load\r\nRefresh: 3; url={out}refresh"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_sent_by_any_other_way() {
+    let begin = "const l = document.createElement('link'); \
+        const add = (name, given) => { const e = Object.assign(document.createElement(name), given); document.body.append(e); return e }; \
+        const inner = () => add('iframe', {}).contentWindow;";
+    let mut control = 0;
+    for place in ["bare", "apart", "shared"] {
+        let live = LiveWeb::start().await;
+        let Some(mut browser) = Browser::start(Names::Live(&live)).await else { return };
+        let mut archive = MemoryArchive::new();
+        let mut bare = axum::Router::new();
+        for (n, (_, way)) in SENDS.iter().enumerate() {
+            let out = format!("http://send{n}.test:{}/x", live.port);
+            let body = format!(
+                "<!doctype html><title>way</title><body>text<script>{begin} const OUT = '{out}'; \
+                 try {{ {way} }} catch {{}}</script>"
+            );
+            archive.put(
+                &url(&format!("http://sends.test/{n}")),
+                at(10, 0),
+                200,
+                HTML,
+                body.clone(),
+            );
+            let answer = move || async move { axum::response::Html(body) };
+            bare = bare.route(&format!("/{n}"), axum::routing::get(answer));
+        }
+        let frames = (0..SENDS.len()).map(|n| format!("<iframe src='/{n}'></iframe>"));
+        let index = format!("<!doctype html><title>sends</title>{}", frames.collect::<String>());
+        archive.put(&url("http://sends.test/"), at(10, 0), 200, HTML, index.clone());
+        let answer = move || async move { axum::response::Html(index) };
+        bare = bare.route("/", axum::routing::get(answer));
+        let headers = reporting_headers(&format!("http://header.test:{}/", live.port));
+        let page = "<!doctype html><title>headers</title><img src='/no.png'><script>1</script>";
+        archive.put(&url("http://sends.test/headers"), at(10, 0), 200, &headers, page);
+        let (first, second) = match place {
+            "bare" => (serve(bare).await + "/", None),
+            other => {
+                let home = match other {
+                    "apart" => serve_apart(archive).await,
+                    _ => serve(served(archive)).await,
+                };
+                let page = format!("{home}/web/20240115000000/http://sends.test/");
+                (page.clone(), Some(format!("{page}headers")))
+            }
+        };
+        browser.wait(300).await;
+        let before = live.visits();
+        browser.open(&first).await;
+        browser.wait(3000).await;
+        if let Some(second) = second {
+            browser.open(&second).await;
+            browser.wait(4500).await;
+            let title = browser.eval("document.cookie + document.title").await;
+            assert!(!title.as_str().unwrap_or_default().contains("k=v"), "{place}: {title}");
+            let leaks: Vec<String> = live.seen();
+            let name = |line: &str| -> Option<&str> {
+                let n: usize = line.split("send").nth(1)?.split(".test").next()?.parse().ok()?;
+                SENDS.get(n).map(|(name, _)| *name)
+            };
+            let names: Vec<_> = leaks.iter().map(|line| (name(line), line)).collect();
+            assert_eq!(live.visits() - before, 0, "{place}: {names:?}");
+        } else {
+            let hosts: std::collections::BTreeSet<String> = live
+                .seen()
+                .iter()
+                .filter_map(|line| Some(line.split("send").nth(1)?.split('.').next()?.to_owned()))
+                .collect();
+            control = hosts.len();
+        }
+    }
+    // Outside of replay most of them do send something.
+    assert!(control > SENDS.len() / 2, "only {control} of {} send in any case", SENDS.len());
+}
+
 /// How long a page with all ways is shown.
 const SHOWN: std::time::Duration = std::time::Duration::from_secs(8);
 

@@ -13,6 +13,7 @@ use axum::{
 };
 use nenrin_browser::{Browser, Names, serve};
 use nenrin_replay::MemoryArchive;
+use nenrin_urls::PostedUrl;
 use serde_json::{Map, Value, json};
 use support::{HTML, at, serve_apart, url};
 
@@ -24,6 +25,54 @@ const STYLE: &str = "Content-Type: text/css";
 const GIF: &str = "Content-Type: image/gif";
 const PIXEL: &str = "GIF89a\u{1}\0\u{1}\0\0\0\0,\0\0\0\0\u{1}\0\u{1}\0\0\u{2}\0;";
 const PAGE: &str = "http://site.test/dir/cases.html?a=1";
+
+/// Requests with a body: address, the word in it by which the server knows it, the kind of the body
+/// and the body as the archive has it, the head of the answer, and the answer.
+const POSTED: [(&str, &str, &str, &str, &str, &str); 7] = [
+    ("http://site.test/form", "oak", FORM, "tree=oak&age=1+2", JSON, "{\"posted\":\"form\"}"),
+    ("http://site.test/form", "elm", FORM, "tree=elm", JSON, "{\"posted\":\"other form\"}"),
+    (
+        "http://site.test/graph?v=1",
+        "rings",
+        "application/json",
+        "{\"query\":\"rings\",\"variables\":{\"first\":3,\"after\":null}}",
+        JSON,
+        "{\"posted\":\"graph\"}",
+    ),
+    (
+        "http://site.test/text",
+        "bark",
+        "text/plain;charset=UTF-8",
+        "bark",
+        JSON,
+        "{\"posted\":\"text\"}",
+    ),
+    (
+        "http://site.test/parts",
+        "leaf",
+        "multipart/form-data; boundary=x",
+        "--x\r\nContent-Disposition: form-data; name=\"part\"\r\n\r\nleaf\r\n--x--\r\n",
+        JSON,
+        "{\"posted\":\"parts\"}",
+    ),
+    (
+        "http://cdn.test/far",
+        "root",
+        "application/json",
+        "{\"q\":\"root\"}",
+        OPEN_JSON,
+        "{\"posted\":\"far\"}",
+    ),
+    (
+        "http://site.test/shown",
+        "trunk",
+        FORM,
+        "q=trunk",
+        HTML,
+        "<!DOCTYPE html><title>sent</title>",
+    ),
+];
+const FORM: &str = "application/x-www-form-urlencoded;charset=UTF-8";
 
 const WORKER: &str = "importScripts('/part.js'); onmessage = async () => { \
     const d = await (await fetch('/data.json')).json(); \
@@ -108,6 +157,9 @@ fn original() -> Router {
     Router::new().fallback(move |request: Request| async move {
         let host = request.headers()[header::HOST].to_str().unwrap().to_owned();
         let url = format!("http://{host}{}", request.uri().path_and_query().unwrap());
+        if request.method() != "GET" {
+            return posted(&url, request).await;
+        }
         let Some((head, body)) = files.get(&url) else {
             return Response::builder().status(404).body(Body::from("not found")).unwrap();
         };
@@ -124,8 +176,36 @@ fn original() -> Router {
     })
 }
 
+/// The server's answer to a request with a body.
+async fn posted(url: &str, request: Request) -> Response<Body> {
+    let is_asked_first = request.method() == "OPTIONS";
+    let body = axum::body::to_bytes(request.into_body(), 1 << 20).await.unwrap();
+    let body = String::from_utf8(body.to_vec()).unwrap();
+    let known = POSTED.iter().find(|known| known.0 == url && body.contains(known.1));
+    let answer = Response::builder();
+    match known {
+        _ if is_asked_first => answer
+            .header("access-control-allow-origin", "*")
+            .header("access-control-allow-headers", "content-type")
+            .body(Body::empty()),
+        Some((.., head, text)) => {
+            let mut answer = answer;
+            for (name, value) in head.split("\r\n").filter_map(|line| line.split_once(": ")) {
+                answer = answer.header(name, value);
+            }
+            answer.body(Body::from(*text))
+        }
+        None => answer.status(404).body(Body::from("not found")),
+    }
+    .unwrap()
+}
+
 fn archived() -> MemoryArchive {
     let mut archive = MemoryArchive::new();
+    for (address, _, kind, body, head, text) in POSTED {
+        let url = PostedUrl::of(&url(address), "POST", kind, body.as_bytes()).unwrap();
+        archive.put(&url, at(10, 0), 200, head, text);
+    }
     for (address, head, body) in files() {
         archive.put(&url(address), at(10, 0), 200, head, body);
     }
@@ -154,7 +234,7 @@ async fn every_case_gives_what_it_gave_on_the_web() {
     let Some(mut browser) = Browser::start(Names::Nothing).await else { return };
     let home = serve_apart(archived()).await;
     let after = results(&mut browser, &format!("{home}/web/20240110000000mp_/{PAGE}")).await;
-    assert!(before.len() >= 70, "only {} cases", before.len());
+    assert!(before.len() >= 80, "only {} cases", before.len());
     let broken: Vec<_> = before
         .iter()
         .filter(|(_, value)| value.to_string().contains("threw ") || *value == "too slow")
@@ -169,6 +249,12 @@ async fn every_case_gives_what_it_gave_on_the_web() {
     // A router's page is loaded again under its own path.
     browser.open(&format!("{home}/web/20240110000000mp_/http://site.test/app/route")).await;
     assert_eq!(browser.eval("document.title").await, json!("at /app/route"));
+    // A form that sends something shows the page that came.
+    browser.open(&format!("{home}/web/20240110000000mp_/{PAGE}")).await;
+    let send = "{ const f = document.createElement('form'); f.method = 'post'; f.action = '/shown'; \
+        f.innerHTML = '<input name=q value=trunk>'; document.body.append(f); f.submit() } true";
+    browser.eval(send).await;
+    browser.until("document.title === 'sent'").await;
     // The clock starts at the version's date; chance repeats itself; service workers do not start.
     let page = format!("{home}/web/20240110000000mp_/{PAGE}");
     let mut chances = Vec::new();

@@ -26,7 +26,7 @@ pub(crate) use self::coded::{Coded, Rough};
 use self::forecast::Spending;
 pub(crate) use self::grid::{Likelihood, read_spread, write_spread};
 use self::grid::{RATES, RateGrid, Spread};
-use self::price::Price;
+use self::price::{EXPLORE_DAYS, Price};
 use self::rhythm::Rhythm;
 use crate::history::{Gap, Learnt, PageHistory};
 use crate::page_groups::PageGroups;
@@ -124,6 +124,7 @@ pub struct AutoPolicy {
 impl AutoPolicy {
     /// The policy without any evidence yet.
     pub fn new(fair: f64, last_modified: bool, limits: Limits, tuning: AutoTuning) -> Self {
+        let most_a_page = DAY_S as f64 / limits.resolution_s.max(1) as f64;
         Self {
             tuning,
             limits,
@@ -131,7 +132,7 @@ impl AutoPolicy {
             last_modified,
             grid: RateGrid::new(limits.resolution_s as f32 / DAY_S as f32),
             clocks: ChangeClocks::new(tuning.clocks),
-            price: Price::new(tuning.price_days, tuning.caution),
+            price: Price::new(tuning.price_days, tuning.caution, most_a_page),
         }
     }
 
@@ -513,7 +514,11 @@ impl RevisitPolicy for AutoPolicy {
             busy_hours: self.clocks.rhythm(groups).and_then(Rhythm::busy_hours),
         };
         let waited = (now_s - history.last_visit_s) as f64 / DAY_S as f64;
-        let look = waited + (days - waited).max(0.0) * self.look_share();
+        let mut look = waited + (days - waited).max(0.0) * self.look_share();
+        if history.visits == 1 {
+            // A plan made when visits were short is looked at again: there may be more by then.
+            look = look.min(waited + EXPLORE_DAYS * f64::from(self.turn(groups)));
+        }
         let look_s = self.limits.rounded_s(self.limits.slots(look * DAY_S as f64));
         Next { due_s: self.limits.due_s(now_s, history.last_visit_s(), look_s), why }
     }

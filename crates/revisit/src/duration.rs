@@ -12,8 +12,8 @@ pub(crate) fn parse_duration(text: &str) -> Result<i64, RevisitError> {
 pub(crate) fn about(seconds: i64) -> String {
     let (unit_s, unit) = match seconds {
         ..120 => (1.0, 's'),
-        120..7_200 => (60.0, 'm'),
-        7_200..172_800 => (3_600.0, 'h'),
+        120..3_600 => (60.0, 'm'),
+        3_600..172_800 => (3_600.0, 'h'),
         _ => (DAY_S as f64, 'd'),
     };
     let tenths = (seconds as f64 / unit_s * 10.0).round() / 10.0;
@@ -26,8 +26,8 @@ mod tests {
 
     #[test]
     fn durations_for_people_have_one_decimal() {
-        let shown = [30, 119, 600, 7_199, 10_000, 100_000, 268_980, 8_640_000].map(about);
-        assert_eq!(shown, ["30s", "119s", "10m", "120m", "2.8h", "27.8h", "3.1d", "100d"]);
+        let shown = [30, 119, 600, 3_599, 3_600, 10_000, 100_000, 268_980, 8_640_000].map(about);
+        assert_eq!(shown, ["30s", "119s", "10m", "60m", "1h", "2.8h", "27.8h", "3.1d", "100d"]);
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub use outcome::Outcome;
 pub use overflow::Overflow;
 pub use page_groups::PageGroups;
 pub use policy::{Explanation, Neighbourhood, Next, Reason, RevisitPolicy, Rule, SharedByPages};
-pub use scheduler::{KnownPage, NEWS, PageRevisitScheduler, Planned, Why};
+pub use scheduler::{KnownPage, NEWS, PageRevisitScheduler, Planned, WORTH_MAX_S, Why};
 pub use settings::{PathInterval, RevisitSettings};
 pub use signal::{Signal, SignalKind};
 pub use spec::PolicySpec;

@@ -6,7 +6,7 @@ use crate::policy::confidence_of;
 use crate::varint::{Reader, put};
 use crate::{
     Budget, Circle, Companions, DAY_S, Explanation, Forecast, Limits, Missed, Observation, Outcome,
-    PageGroups, PageHistory, RevisitError, RevisitPolicy, RevisitSettings, Seen,
+    PageGroups, PageHistory, PolicySpec, RevisitError, RevisitPolicy, RevisitSettings, Seen,
 };
 
 /// First wait for a page that is gone, refused or failed, and the longest; doubles each time.
@@ -17,8 +17,8 @@ const FAILED_S: (i64, i64) = (3_600, 7 * DAY_S);
 const KEEP_VISITS: u64 = 16;
 /// By how much the chance that a page did not change must fall for its neighbours to count.
 pub const NEWS: f64 = 0.7;
-/// More urgent pages count as if they had waited for so many days.
-const MOST_URGENT: f64 = 1_000.0;
+/// Pages that are worth more count as if they had waited this long.
+pub const WORTH_MAX_S: i64 = 1_000 * DAY_S;
 /// Groups of pages that change together which are written for a visit: one takes some twenty bytes.
 const GROUPS_A_VISIT: usize = 16;
 /// Bytes that begin so hold the policy's memory and what changes together; others, of an earlier
@@ -336,18 +336,24 @@ impl PageRevisitScheduler {
         Some(self.bounded_s(at_s, next.due_s, page.path, stretch).min(latest_s.max(at_s + 1)))
     }
 
+    /// Whether due pages take turns by the worth of a visit: a day has only so many, and the policy says
+    /// what each is worth.
+    pub fn goes_by_worth(&self) -> bool {
+        matches!(self.policy.budget(), Some(Budget::PerDay(_)))
+            && matches!(self.settings.policy, PolicySpec::Auto { .. })
+    }
+
     /// Since when a due page counts as waiting, where a day has only so many visits: the more it is
     /// worth, the longer, so that it goes first. Elsewhere pages take turns as they became due.
     pub fn waits_since_s(&self, page: &KnownPage<'_>) -> Option<i64> {
         if !matches!(self.policy.budget(), Some(Budget::PerDay(_))) {
             return None;
         }
-        let seen = matches!(page.found, Some(Outcome::Changed | Outcome::Same));
-        let history = seen.then(|| read(page.history))?;
+        let history = page.found.filter(|found| found.is_seen()).map(|_| read(page.history))?;
         let groups = self.policy.groups_of(page.server, page.path);
         let today_s = self.rolled_day? * DAY_S;
         let urgency = self.policy.urgency(today_s + DAY_S, &history, groups)?;
-        Some(today_s - (urgency.clamp(0.0, MOST_URGENT) * DAY_S as f64) as i64)
+        Some(today_s - ((urgency.max(0.0) * DAY_S as f64) as i64).min(WORTH_MAX_S))
     }
 
     /// When a page that was seen is due by what its visits taught, as after the last of them.
@@ -518,6 +524,27 @@ mod tests {
         assert_eq!(back.failures, 0);
         assert!(scheduler.need_per_day().unwrap() > 0.0 && need > 0.0);
         assert!(back.due_s < now_s + 365 * DAY_S);
+    }
+
+    #[test]
+    fn pages_met_when_visits_were_short_are_seen_again_soon_once_there_are_more() {
+        let mut scheduler = scheduler("auto");
+        let budget = |visits| Some(Budget::InAll { visits, end_s: 365 * DAY_S });
+        scheduler.set_budget(budget(2.0));
+        let paths: Vec<String> = (0..50).map(|n| format!("/d/p{n}")).collect();
+        let meet = |path: &String| {
+            scheduler.visited(0, &page(path, None, Outcome::Same), Outcome::Changed, None, 1.0)
+        };
+        let planned: Vec<Planned> = paths.iter().map(meet).collect();
+        scheduler.set_budget(budget(50_000.0));
+        for (path, planned) in paths.iter().zip(&planned) {
+            let known = page(path, Some(planned), Outcome::Changed);
+            let mut at_s = planned.due_s;
+            while let Some(later_s) = scheduler.put_off(at_s, &known, 1.0) {
+                at_s = later_s;
+            }
+            assert!(at_s <= 15 * DAY_S, "{path}: day {}", at_s / DAY_S);
+        }
     }
 
     #[test]

@@ -131,6 +131,13 @@ pub struct Status {
 /// Searches an archive.
 pub struct Search {
     archive: Arc<Archive>,
+    /// Its partitions; itself if it is in a folder.
+    parts: Vec<Part>,
+}
+
+/// A partition, and its index if it was opened.
+struct Part {
+    archive: Arc<Archive>,
     open: Mutex<Option<Opened>>,
 }
 
@@ -140,12 +147,7 @@ struct Opened {
     file: (u64, u64),
 }
 
-impl Search {
-    /// Nothing is opened yet.
-    pub fn new(archive: Arc<Archive>) -> Self {
-        Self { archive, open: Mutex::new(None) }
-    }
-
+impl Part {
     fn index(&self) -> Result<Arc<Index>, SearchError> {
         let folder = index::folder(self.archive.folder());
         let found =
@@ -159,17 +161,73 @@ impl Search {
         *open = Some(Opened { index: index.clone(), file });
         Ok(index)
     }
+}
+
+impl Search {
+    /// Nothing is opened yet.
+    pub fn new(archive: Arc<Archive>) -> Self {
+        let part = |archive| Part { archive, open: Mutex::new(None) };
+        let parts = archive.partitions().into_iter().map(part).collect();
+        Self { archive, parts }
+    }
+
+    /// The indexes of all partitions that have one. Where there is none at all, that is an error.
+    fn indexes(&self) -> Result<Vec<(&Archive, Arc<Index>)>, SearchError> {
+        let mut found = Vec::new();
+        for part in &self.parts {
+            match part.index() {
+                Ok(index) => found.push((&*part.archive, index)),
+                Err(SearchError::NoIndex) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if found.is_empty() { Err(SearchError::NoIndex) } else { Ok(found) }
+    }
 
     /// How far the index is.
     pub fn status(&self) -> Result<Status, SearchError> {
-        let index = self.index()?;
-        let position = index.position()?;
-        let (pages, blocks) = index.counts()?;
-        let newest =
-            self.archive.state().visits(VisitFilter { limit: 1, ..VisitFilter::default() })?;
-        let newest = newest.first().map_or(0, |visit| visit.id);
-        let behind = u64::try_from(newest - position.visit).unwrap_or(0);
-        Ok(Status { pages, blocks, building: position.walk.map(|_| position.walked), behind })
+        let indexes = self.indexes()?;
+        let is_complete = indexes.len() == self.parts.len();
+        let building = if is_complete { None } else { Some(0) };
+        let mut status = Status { pages: 0, blocks: 0, building, behind: 0 };
+        for (archive, index) in indexes {
+            let position = index.position()?;
+            let (pages, blocks) = index.counts()?;
+            let newest =
+                archive.state().visits(VisitFilter { limit: 1, ..VisitFilter::default() })?;
+            let newest = newest.first().map_or(0, |visit| visit.id);
+            status.pages += pages;
+            status.blocks += blocks;
+            status.behind += u64::try_from(newest - position.visit).unwrap_or(0);
+            if position.walk.is_some() {
+                status.building = Some(status.building.unwrap_or(0) + position.walked);
+            }
+        }
+        Ok(status)
+    }
+
+    /// The pages that all partitions find, in the order wanted, and whether there are more.
+    fn find_all(
+        &self,
+        query: &Query,
+        wanted: &Wanted<'_>,
+    ) -> Result<(Vec<Found>, bool), SearchError> {
+        let indexes = self.indexes()?;
+        if let [(_, index)] = indexes.as_slice() {
+            return index.find(query, wanted);
+        }
+        // Any of the first may be in one partition.
+        let end = wanted.skip.saturating_add(wanted.limit);
+        let mut all = Vec::new();
+        let mut has_more = false;
+        for (_, index) in indexes {
+            let (found, more) = index.find(query, &Wanted { skip: 0, limit: end, ..*wanted })?;
+            all.extend(found);
+            has_more |= more;
+        }
+        wanted.order.sort(&mut all);
+        has_more |= all.len() > end;
+        Ok((all.into_iter().skip(wanted.skip).take(wanted.limit).collect(), has_more))
     }
 
     /// The pages that answer a query. Pages of sites that were removed are never among them.
@@ -182,7 +240,7 @@ impl Search {
         };
         let limit = ask.limit.min(MAX_LIMIT);
         let wanted = Wanted { order: ask.order, skip: ask.skip, limit, takes_site: &takes_site };
-        let (found, has_more) = self.index()?.find(query, &wanted)?;
+        let (found, has_more) = self.find_all(query, &wanted)?;
         let mut pages = Vec::new();
         for found in found {
             pages.extend(self.result(query, &sites, found)?);
@@ -252,7 +310,7 @@ impl Search {
         let named = self.named_sites(query)?;
         let takes_site = |site: SiteId| crate::query::chosen(&named, &site);
         let wanted = Wanted { order: Order::Best, skip, limit, takes_site: &takes_site };
-        Ok(self.index()?.find(query, &wanted)?.0.len())
+        Ok(self.find_all(query, &wanted)?.0.len())
     }
 
     /// The pages that answer a query and when, without anything of their content: to compare with
@@ -262,7 +320,7 @@ impl Search {
         let takes_site = |site: SiteId| crate::query::chosen(&named, &site);
         let wanted =
             Wanted { order: Order::Best, skip: 0, limit: usize::MAX - 1, takes_site: &takes_site };
-        let (found, _) = self.index()?.find(query, &wanted)?;
+        let (found, _) = self.find_all(query, &wanted)?;
         let mut pages = Vec::new();
         for found in found {
             if let Some(url) = self.archive.state().url_of(found.page)? {

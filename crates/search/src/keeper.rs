@@ -39,45 +39,45 @@ pub enum Step {
     Elsewhere,
 }
 
-/// Keeps the index of an archive. One process at a time does.
+impl Step {
+    /// What two partitions did, together.
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Busy { walked: one }, Self::Busy { walked: other }) => {
+                Self::Busy { walked: one.map_or(other, |one| Some(one + other.unwrap_or(0))) }
+            }
+            (busy @ Self::Busy { .. }, _) | (_, busy @ Self::Busy { .. }) => busy,
+            (Self::Elsewhere, _) | (_, Self::Elsewhere) => Self::Elsewhere,
+            (Self::Idle, Self::Idle) => Self::Idle,
+        }
+    }
+}
+
+/// Keeps the index of an archive, or those of its partitions. One process at a time does.
 pub struct Keeper {
     archive: Arc<Archive>,
-    writer: Option<Writer>,
+    parts: Vec<Part>,
 }
 
 impl Keeper {
     /// Nothing is opened yet.
     pub fn new(archive: Arc<Archive>) -> Self {
-        Self { archive, writer: None }
+        let parts = archive.partitions();
+        Self { archive, parts: parts.into_iter().map(Part::new).collect() }
     }
 
     /// Deletes the index; it is built again by the next steps. Fails if another process keeps it.
     pub fn begin_anew(&mut self) -> Result<(), SearchError> {
-        self.open()?;
-        match self.writer.take() {
-            None => Err(SearchError::Elsewhere),
-            Some(writer) => {
-                drop(writer);
-                index::delete(self.archive.folder())
-            }
-        }
+        self.parts.iter_mut().try_for_each(Part::begin_anew)
     }
 
     /// Does a bounded piece of work. A damaged index is deleted and built again.
     pub fn step(&mut self) -> Result<Step, SearchError> {
-        match self.try_step() {
-            Err(error) if error.is_damage() => {
-                tracing::warn!("the search index is damaged and is built again: {error}");
-                self.writer = None;
-                index::delete(self.archive.folder())?;
-                Ok(Step::Busy { walked: Some(0) })
-            }
-            Err(error) => {
-                self.writer = None;
-                Err(error)
-            }
-            done => done,
+        let mut done = Step::Idle;
+        for part in &mut self.parts {
+            done = done.and(part.step()?);
         }
+        Ok(done)
     }
 
     /// Steps until there is nothing to do.
@@ -97,7 +97,47 @@ impl Keeper {
 
     /// Ends it after the files are in order.
     pub fn finish(self) -> Result<(), SearchError> {
-        self.writer.map_or(Ok(()), Writer::finish)
+        let mut writers = self.parts.into_iter().filter_map(|part| part.writer);
+        writers.try_for_each(Writer::finish)
+    }
+}
+
+/// Keeps the index of one partition, or of an archive that has only one.
+struct Part {
+    archive: Arc<Archive>,
+    writer: Option<Writer>,
+}
+
+impl Part {
+    fn new(archive: Arc<Archive>) -> Self {
+        Self { archive, writer: None }
+    }
+
+    fn begin_anew(&mut self) -> Result<(), SearchError> {
+        self.open()?;
+        match self.writer.take() {
+            None => Err(SearchError::Elsewhere),
+            Some(writer) => {
+                drop(writer);
+                index::delete(self.archive.folder())
+            }
+        }
+    }
+
+    fn step(&mut self) -> Result<Step, SearchError> {
+        match self.try_step() {
+            Err(error) if error.is_damage() => {
+                tracing::warn!("the search index is damaged and is built again: {error}");
+                self.writer = None;
+                index::delete(self.archive.folder())?;
+                Ok(Step::Busy { walked: Some(0) })
+            }
+            Err(error) => {
+                self.writer = None;
+                Err(error)
+            }
+            done => done,
+        }
     }
 
     fn open(&mut self) -> Result<(), SearchError> {

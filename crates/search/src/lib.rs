@@ -39,5 +39,6 @@ pub use index::{Order, delete as delete_index};
 pub use keeper::{Keeper, Step};
 pub use language::Language;
 pub use page_kind::PageKind;
+pub use pdf::pdf_text;
 pub use query::{Filters, Query, QueryError};
 pub use snippet::Piece;

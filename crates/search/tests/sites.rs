@@ -26,7 +26,7 @@ fn data() -> Option<PathBuf> {
     if folder.is_dir() {
         return Some(folder);
     }
-    eprintln!("SKIPPED: there is no {}; set NENRIN_DATA", folder.display());
+    eprintln!("SKIPPED: {} is not there; set NENRIN_DATA", folder.display());
     None
 }
 

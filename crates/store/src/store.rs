@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use crate::backend::ContentBackend;
@@ -75,6 +75,10 @@ pub struct Store {
     pub(crate) compacting: Mutex<()>,
     /// Held during a sync.
     pub(crate) syncing: Mutex<()>,
+    /// For who only reads what others write: whether the index was asked lately, and whether it is to
+    /// learn what they wrote before it is asked again.
+    is_used: AtomicBool,
+    is_behind: AtomicBool,
 }
 
 /// What was put since the last sync: readable here, not yet durable.
@@ -133,6 +137,8 @@ impl Store {
             effort: AtomicU8::new(Effort::default() as u8),
             compacting: Mutex::default(),
             syncing: Mutex::default(),
+            is_used: AtomicBool::new(false),
+            is_behind: AtomicBool::new(false),
         })
     }
 
@@ -179,10 +185,34 @@ impl Store {
     /// reads an archive that others write.
     pub fn catch_up(&self) -> Result<(), StoreError> {
         let _turn = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
-        catch_up::catch_up(&*self.backend, &mut self.index()).map(drop)
+        catch_up::catch_up(&*self.backend, &mut self.lock_index()).map(drop)
+    }
+
+    /// The same every few seconds: now if the index was asked since the last call, else when it is
+    /// asked next.
+    pub fn follow(&self) -> Result<(), StoreError> {
+        match self.is_used.swap(false, Ordering::Relaxed) {
+            true => self.catch_up(),
+            false => {
+                self.is_behind.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+        }
     }
 
     pub(crate) fn index(&self) -> MutexGuard<'_, Index> {
+        self.is_used.store(true, Ordering::Relaxed);
+        if self.is_behind.load(Ordering::Relaxed)
+            && let Ok(_turn) = self.syncing.try_lock()
+        {
+            self.is_behind.store(false, Ordering::Relaxed);
+            // Where the packs cannot be reached, what is known of them is shown.
+            let _ = catch_up::catch_up(&*self.backend, &mut self.lock_index());
+        }
+        self.lock_index()
+    }
+
+    fn lock_index(&self) -> MutexGuard<'_, Index> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

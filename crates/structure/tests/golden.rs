@@ -16,7 +16,7 @@ fn golden() -> Option<Value> {
     });
     let path = format!("{data}/structure/golden.json");
     let Ok(text) = std::fs::read_to_string(&path) else {
-        eprintln!("SKIPPED: {path} is not there (set NENRIN_DATA)");
+        eprintln!("SKIPPED: {path} is not there; set NENRIN_DATA");
         return None;
     };
     Some(serde_json::from_str(&text).unwrap())

@@ -7,6 +7,7 @@
 //! - [`Scope`]: which URLs belong to a site, given its top pages;
 //! - [`VersionId`] and [`Validators`]: what tells one version of a URL from another.
 //! - [`UrlPattern`]: addresses with `*` for what differs;
+//! - [`PostedUrl`]: requests other than GET, as addresses;
 //! - [`RenderedRecord`]: what a rendering of a page leaves behind;
 //! - [`Proxy`]: how requests leave this machine.
 //!
@@ -15,6 +16,7 @@
 mod canonical;
 mod key;
 mod pattern;
+mod posted;
 mod proxy;
 mod rendered;
 mod scope;
@@ -26,6 +28,7 @@ mod version;
 pub use canonical::{CanonicalUrl, MAX_URL_BYTES, UrlError};
 pub use key::UrlKey;
 pub use pattern::UrlPattern;
+pub use posted::PostedUrl;
 pub use proxy::{Proxy, ProxyKind, ProxyServer};
 pub use rendered::RenderedRecord;
 pub use scope::{Scope, is_public_suffix};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::net::IpAddr;
 
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, PostedUrl};
 
 use crate::digest::{DigestAlgorithm, Digesting, record_id};
 use crate::http::archived_head;
@@ -59,7 +59,7 @@ pub struct Capture<'a> {
     pub protocol: &'a str,
     /// "tls/1.3".
     pub tls: Option<&'a str>,
-    /// The request as sent; empty if it is not known.
+    /// The request as sent, with its body; empty if it is not known.
     pub request_head: &'a [u8],
     /// The body's digests, and its length without transfer coding.
     pub body: &'a BodyDigests,
@@ -126,6 +126,9 @@ pub struct Revisit<'a> {
     pub original_at_s: i64,
     /// The labelled digest of its payload.
     pub payload_digest: &'a str,
+    /// The request of the original where the URL alone does not say it, otherwise empty: it was not
+    /// a GET.
+    pub request_head: &'a [u8],
 }
 
 /// The fields of a capture's records, without bodies and without the output file: everything that
@@ -181,7 +184,10 @@ impl Capture<'_> {
         fields.push("WARC-Type", kind);
         fields.push("WARC-Record-ID", id);
         fields.push("WARC-Date", date);
-        fields.push("WARC-Target-URI", self.resource.map_or(self.url.as_str(), |(name, _)| name));
+        match self.resource {
+            Some((name, _)) => fields.push("WARC-Target-URI", name),
+            None => fields.push("WARC-Target-URI", target(self.url).as_str()),
+        }
         if let Some(address) = self.server_address {
             fields.push("WARC-IP-Address", address.to_string());
         }
@@ -236,18 +242,38 @@ impl Revisit<'_> {
         let mut fields = Fields::default();
         fields.push("WARC-Type", "revisit");
         let parts = [b"revisit", self.url.as_str().as_bytes(), date.as_bytes(), &serial];
-        fields.push("WARC-Record-ID", record_id(&parts));
+        let id = record_id(&parts);
+        fields.push("WARC-Record-ID", id.as_str());
         fields.push("WARC-Date", date.as_str());
-        fields.push("WARC-Target-URI", self.url.as_str());
+        fields.push("WARC-Target-URI", target(self.url).as_str());
         fields.push("WARC-Profile", self.profile.uri());
-        fields.push("WARC-Refers-To-Target-URI", self.original_url.as_str());
+        fields.push("WARC-Refers-To-Target-URI", target(self.original_url).as_str());
         fields.push("WARC-Refers-To-Date", iso_date(self.original_at_s));
         fields.push("WARC-Payload-Digest", self.payload_digest);
         fields.push("WARC-Block-Digest", algorithm.of(&[]));
         fields.push("Content-Type", HTTP_RESPONSE);
         fields.push("WARC-Warcinfo-ID", warcinfo_id);
-        writer.write(&fields, &[])
+        let written = writer.write(&fields, &[])?;
+        if !self.request_head.is_empty() {
+            let parts = [b"request", self.url.as_str().as_bytes(), date.as_bytes(), &serial];
+            let mut request = Fields::default();
+            request.push("WARC-Type", "request");
+            request.push("WARC-Record-ID", record_id(&parts));
+            request.push("WARC-Date", date.as_str());
+            request.push("WARC-Target-URI", target(self.url).as_str());
+            request.push("WARC-Concurrent-To", id);
+            request.push("WARC-Block-Digest", algorithm.of(&[self.request_head]));
+            request.push("Content-Type", HTTP_REQUEST);
+            request.push("WARC-Warcinfo-ID", warcinfo_id);
+            writer.write(&request, &[self.request_head])?;
+        }
+        Ok(written)
     }
+}
+
+/// Where a request was sent.
+fn target(url: &CanonicalUrl) -> CanonicalUrl {
+    PostedUrl::parse(url).map_or_else(|| url.clone(), |(_, sent)| sent)
 }
 
 /// Writes the first record of a file; returns its record id.

@@ -48,6 +48,9 @@ pub struct CdxFields {
     pub offset: String,
     /// Name of the file.
     pub filename: String,
+    /// How it was asked for, if that was not a GET.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
 }
 
 impl CdxLine {
@@ -90,6 +93,7 @@ impl CdxLine {
                 length: record.length.to_string(),
                 offset: record.offset.to_string(),
                 filename: filename.to_owned(),
+                method: None,
             },
         })
     }
@@ -253,6 +257,7 @@ mod tests {
                 length: "12".to_owned(),
                 offset: "0".to_owned(),
                 filename: "a.warc.gz".to_owned(),
+                method: None,
             },
         }
         .to_string()

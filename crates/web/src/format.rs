@@ -43,14 +43,14 @@ pub(crate) fn saving(raw: u64, stored: u64) -> Option<String> {
     if raw == 0 || stored > raw {
         return None;
     }
-    Some(format!("{:.1} %", 100.0 * (1.0 - stored as f64 / raw as f64)))
+    Some(format!("{:.1}%", 100.0 * (1.0 - stored as f64 / raw as f64)))
 }
 
 /// A share from 0 to 1 in percent; a small one keeps a digit, so that it is not shown as 0.
 pub(crate) fn share(share: f64) -> String {
     match share * 100.0 {
-        percent if percent > 0.0 && percent < 0.05 => "< 0.1 %".to_owned(),
-        percent => format!("{percent:.1} %"),
+        percent if percent > 0.0 && percent < 0.05 => "< 0.1%".to_owned(),
+        percent => format!("{percent:.1}%"),
     }
 }
 
@@ -250,7 +250,7 @@ mod tests {
         ] {
             assert_eq!(bytes(n), text);
         }
-        assert_eq!(saving(1000, 100).as_deref(), Some("90.0 %"));
+        assert_eq!(saving(1000, 100).as_deref(), Some("90.0%"));
         assert_eq!(saving(0, 0), None);
         assert_eq!(saving(10, 20), None);
     }

@@ -19,7 +19,7 @@ use nenrin_lang::Lang;
 use url::form_urlencoded;
 
 use crate::{
-    Role, WebApp, WebError,
+    Role, WebApp, WebError, WebOptions,
     computed::Computed,
     downloads::Downloads,
     format, layout,
@@ -52,6 +52,25 @@ pub(crate) struct Shared {
     pub(crate) page_visits: Scans<PageVisits>,
     /// People who watch a site being collected.
     pub(crate) watchers: Arc<tokio::sync::Semaphore>,
+}
+
+impl Shared {
+    /// Checks a password in its turn. Whoever has to wait hears so at once, without one.
+    pub(crate) async fn check_password(
+        self: &Arc<Self>,
+        password: String,
+        from: Option<IpAddr>,
+        check: fn(&Sessions, &WebOptions, &str, Option<IpAddr>, i64) -> LogIn,
+    ) -> Result<LogIn, WebError> {
+        let now_s = (self.app.now_s)();
+        let wait_s = self.sessions.wait_s(from, now_s);
+        if wait_s > 0 {
+            return Ok(LogIn::Wait(wait_s));
+        }
+        let shared = self.clone();
+        let check = move || check(&shared.sessions, &shared.app.options, &password, from, now_s);
+        self.passwords.run(check).await
+    }
 }
 
 /// The whole body of a request, if it is not too long and comes in time.
@@ -143,10 +162,7 @@ async fn program_session(
     if known.is_some() {
         return Ok(known);
     }
-    let checking = shared.clone();
-    let check =
-        move || checking.sessions.new_program(&checking.app.options, &password, from, now_s);
-    match shared.passwords.run(check).await? {
+    match shared.check_password(password, from, Sessions::new_program).await? {
         LogIn::Done(id) => Ok(Some(id)),
         LogIn::Wrong => Ok(None),
         LogIn::Wait(seconds) => Err(WebError::Guessing { seconds }),

@@ -37,6 +37,7 @@ pub use api::api_document;
 pub use app::{ReplayBase, StoreSummary, WebApp, WebOptions};
 pub use control::{Control, ControlError, NotRunningHere, UnderWay};
 pub use error::WebError;
+pub use metrics::metrics_document;
 pub use router::router;
 pub use serving::serve;
 pub use session::{Role, hash_password, may_listen};

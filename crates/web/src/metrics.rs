@@ -1,12 +1,13 @@
 //! Metrics for Prometheus, in its text format.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use nenrin_archive::{Labels, Metric, MetricKind, Outlook, outlook, shown_worth};
-use nenrin_state::{ScheduleBy, Site, SiteWorth};
+use nenrin_state::{ScheduleBy, ServerRecord, Site, SiteSums, SiteWorth};
 
 use crate::guard::Shared;
-use crate::{WebApp, WebError};
+use crate::{StoreSummary, WebError};
 
 /// The most overloaded servers that are counted.
 const STRETCHED_MAX: usize = 100_000;
@@ -16,27 +17,61 @@ const FORECAST_GOOD_S: i64 = 3_600;
 pub(crate) fn metrics(shared: &Shared) -> Result<String, WebError> {
     let app = &shared.app;
     let sites = app.state.sites()?;
-    let sums = app.state.site_sums(i64::MAX)?;
+    let mut all = server_figures(&app.state.stretched(STRETCHED_MAX)?);
+    all.extend(site_figures(&sites, &app.state.site_sums(i64::MAX)?));
+    all.extend(worth_figures(&sites, &shown_worth(&*app.state)?));
+    all.extend(outlook_figures(&sites, |site| {
+        let (state, of) = (app.state.clone(), site.clone());
+        let compute = move || outlook(&*state, &of);
+        shared.outlooks.last(site.id, app.now_s, FORECAST_GOOD_S, compute)
+    }));
+    all.push(store_bytes(&(app.store_stats)()));
+    all.push(under_way(app.control.under_way().len()));
+    all.extend(app.control.metrics());
+    Ok(written(&all))
+}
+
+/// A page about all metrics; the caller has those of collecting.
+pub fn metrics_document(of_collecting: Vec<Metric>) -> String {
+    let mut all = server_figures(&[]);
+    all.extend(site_figures(&[], &[]));
+    all.extend(worth_figures(&[], &[]));
+    all.extend(outlook_figures(&[], |_| None));
+    all.extend([store_bytes(&StoreSummary::default()), under_way(0)]);
+    all.extend(of_collecting);
+    let head = "# Metrics\n\n`/metrics` has these, in the text format of Prometheus. Those of a site have the label \
+        `site`, its number.\n\n| metric | kind | meaning |\n|---|---|---|\n";
+    let row = |metric: &Metric| {
+        format!("| `{}` | {} | {} |\n", metric.name, kind_name(metric.kind), metric.help)
+    };
+    std::iter::once(head.to_owned()).chain(all.iter().map(row)).collect()
+}
+
+fn server_figures(stretched: &[(ServerRecord, u32)]) -> Vec<Metric> {
+    let most = stretched.iter().map(|(_, percent)| *percent).max().unwrap_or(100);
+    vec![
+        Metric::single(
+            "nenrin_servers_stretched",
+            "Servers with more pages due than politeness allows; the intervals of their pages are stretched",
+            MetricKind::Gauge,
+            stretched.len() as f64,
+        ),
+        Metric::single(
+            "nenrin_server_stretch_max_ratio",
+            "Largest factor by which a server's intervals are stretched",
+            MetricKind::Gauge,
+            f64::from(most) / 100.0,
+        ),
+    ]
+}
+
+fn site_figures(sites: &[Site], sums: &[SiteSums]) -> Vec<Metric> {
     let mut all = vec![Metric::single(
         "nenrin_sites",
         "Registered sites",
         MetricKind::Gauge,
         sites.len() as f64,
     )];
-    let stretched = app.state.stretched(STRETCHED_MAX)?;
-    let most = stretched.iter().map(|(_, percent)| *percent).max().unwrap_or(100);
-    all.push(Metric::single(
-        "nenrin_servers_stretched",
-        "Servers with more pages due than politeness allows; the intervals of their pages are stretched",
-        MetricKind::Gauge,
-        stretched.len() as f64,
-    ));
-    all.push(Metric::single(
-        "nenrin_server_stretch_max_ratio",
-        "Largest factor by which a server's intervals are stretched",
-        MetricKind::Gauge,
-        f64::from(most) / 100.0,
-    ));
     for (name, help, kind, of) in SITE_FIGURES {
         let samples = sites.iter().map(|s| (site_label(s.id.0), of(s) as f64)).collect();
         all.push(Metric { name, help, kind, samples });
@@ -55,17 +90,12 @@ pub(crate) fn metrics(shared: &Shared) -> Result<String, WebError> {
         kind: MetricKind::Counter,
         samples: received,
     });
-    all.extend(worth_figures(&sites, &shown_worth(&*app.state)?));
-    all.extend(outlook_figures(shared, &sites));
-    all.push(store_bytes(app));
-    all.push(Metric::single(
-        "nenrin_fetches_under_way",
-        "Requests under way",
-        MetricKind::Gauge,
-        app.control.under_way().len() as f64,
-    ));
-    all.extend(app.control.metrics());
-    Ok(written(&all))
+    all
+}
+
+fn under_way(requests: usize) -> Metric {
+    let help = "Requests under way";
+    Metric::single("nenrin_fetches_under_way", help, MetricKind::Gauge, requests as f64)
 }
 
 type SiteFigure = (&'static str, &'static str, MetricKind, fn(&Site) -> u64);
@@ -154,7 +184,10 @@ fn worth_figures(sites: &[Site], worth: &[SiteWorth]) -> Vec<Metric> {
 }
 
 /// Budgets and forecasts as last computed: no scrape waits for a forecast.
-fn outlook_figures(shared: &Shared, sites: &[Site]) -> [Metric; 4] {
+fn outlook_figures(
+    sites: &[Site],
+    last: impl Fn(&Site) -> Option<Arc<Option<Outlook>>>,
+) -> [Metric; 4] {
     let budget = |site: &Site| {
         let visits = site.conditions.schedule.continuous()?.visits_per_day?;
         Some((site_label(site.id.0), visits as f64))
@@ -162,9 +195,7 @@ fn outlook_figures(shared: &Shared, sites: &[Site]) -> [Metric; 4] {
     let (mut visits, mut coverage, mut missed) = (Vec::new(), Vec::new(), Vec::new());
     let own = sites.iter().filter(|site| site.conditions.schedule.continuous().is_some());
     for site in own {
-        let (state, of) = (shared.app.state.clone(), site.clone());
-        let compute = move || outlook(&*state, &of);
-        let last = shared.outlooks.last(site.id, shared.app.now_s, FORECAST_GOOD_S, compute);
+        let last = last(site);
         let last: Option<&Outlook> = last.as_deref().and_then(Option::as_ref);
         missed.extend(last.map(|outlook| (site_label(site.id.0), outlook.missed.versions)));
         for point in last.iter().flat_map(|outlook| &outlook.forecast.points) {
@@ -214,8 +245,7 @@ fn site_label(site: u32) -> Labels {
     vec![("site", site.to_string())]
 }
 
-fn store_bytes(app: &WebApp) -> Metric {
-    let store = (app.store_stats)();
+fn store_bytes(store: &StoreSummary) -> Metric {
     let samples = [
         ("raw", "all", store.raw_bytes),
         ("unique", "all", store.unique_bytes),
@@ -239,10 +269,7 @@ fn store_bytes(app: &WebApp) -> Metric {
 fn written(metrics: &[Metric]) -> String {
     let mut out = String::new();
     for metric in metrics {
-        let kind = match metric.kind {
-            MetricKind::Counter => "counter",
-            MetricKind::Gauge => "gauge",
-        };
+        let kind = kind_name(metric.kind);
         // Writing to a string cannot fail.
         let _ = writeln!(out, "# HELP {} {}", metric.name, metric.help.replace('\n', " "));
         let _ = writeln!(out, "# TYPE {} {kind}", metric.name);
@@ -257,6 +284,13 @@ fn written(metrics: &[Metric]) -> String {
         }
     }
     out
+}
+
+fn kind_name(kind: MetricKind) -> &'static str {
+    match kind {
+        MetricKind::Counter => "counter",
+        MetricKind::Gauge => "gauge",
+    }
 }
 
 fn escaped(value: &str) -> String {

@@ -117,17 +117,8 @@ async fn run(
     visitor: Visitor,
     work: impl FnOnce(&Arc<Shared>, &Visitor) -> Result<Response, WebError> + Send + 'static,
 ) -> Response {
-    run_in(|shared| &shared.turns, shared, visitor, work).await
-}
-
-async fn run_in(
-    turns: fn(&Shared) -> &Turns,
-    shared: Arc<Shared>,
-    visitor: Visitor,
-    work: impl FnOnce(&Arc<Shared>, &Visitor) -> Result<Response, WebError> + Send + 'static,
-) -> Response {
     let (at_work, asker) = (shared.clone(), visitor.clone());
-    let answer = turns(&shared).run(move || work(&at_work, &asker)).await;
+    let answer = shared.turns.run(move || work(&at_work, &asker)).await;
     answer.flatten().unwrap_or_else(|error| layout::error(&visitor, &error))
 }
 
@@ -440,8 +431,12 @@ async fn show_login(visitor: Visitor, query: Fields) -> Response {
 }
 
 async fn log_in(State(shared): Ctx, submitted: Submitted) -> Response {
-    let visitor = submitted.visitor.clone();
-    run_in(|s| &s.passwords, shared, visitor, move |s, _| Ok(login::log_in(s, &submitted))).await
+    let Submitted { visitor, fields, from } = submitted;
+    let password = fields.get("password").to_owned();
+    match shared.check_password(password, from, Sessions::log_in).await {
+        Ok(log_in) => login::answer(&visitor, fields.get("back"), log_in),
+        Err(error) => layout::error(&visitor, &error),
+    }
 }
 
 async fn log_out(State(shared): Ctx, submitted: Submitted) -> Response {

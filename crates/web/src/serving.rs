@@ -2,8 +2,8 @@
 //!
 //! When all connections are in use, the one that has been idle longest is closed for a new one. So
 //! clients that connect and send nothing cannot keep others out: a connection with a request is not
-//! idle until its answer has been sent. Where none is idle, one whose client does not take its answer
-//! makes way.
+//! idle until its answer has been sent. Where none is idle, one whose client does not take its answer,
+//! or does not send what it announced, makes way.
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +24,7 @@ use axum::{
     extract::{ConnectInfo, Request},
     response::Response,
 };
-use hyper::body::{Frame, SizeHint};
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto,
@@ -50,8 +50,9 @@ const HEAD_BYTES_MAX: usize = 1 << 20;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// Requests at once on one connection (HTTP/2).
 const STREAMS_MAX: u32 = 64;
-/// A client that has taken nothing of its answer for this long may make way for another.
-const STUCK: Duration = Duration::from_secs(1);
+/// A client that has taken nothing of its answer for this long, or has not sent the whole body of its
+/// request, may make way for another: within the second in which everybody gets an answer.
+const STUCK: Duration = Duration::from_millis(500);
 /// Pause after a connection could not be accepted: mostly because the process has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -70,6 +71,9 @@ pub async fn serve(listener: TcpListener, router: Router) {
         // Refused by closing it: there is no space to hear what it wants.
         let Some(entry) = connections.enter(from.ip()) else { continue };
         tokio::spawn(answer(stream, from, router.clone(), entry));
+        // It is looked at before the next one comes: a flood would close connections whose requests
+        // nobody has read. The next one waits in the system's queue, in its order.
+        tokio::task::yield_now().await;
     }
 }
 
@@ -88,9 +92,11 @@ async fn answer(stream: TcpStream, from: SocketAddr, router: Router, entry: Entr
         .keep_alive_interval(PING_INTERVAL)
         .max_concurrent_streams(STREAMS_MAX);
     let connection = entry.connection.clone();
-    let service = hyper::service::service_fn(move |request: hyper::Request<_>| {
+    let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
         let busy = Busy::new(connection.clone());
-        let mut request: Request = request.map(Body::new);
+        let connection = connection.clone();
+        let mut request: Request =
+            request.map(|body| Body::new(HeardBody { body, connection, since: None }));
         request.extensions_mut().insert(ConnectInfo(from));
         let router = router.clone();
         async move {
@@ -121,19 +127,19 @@ struct Connection {
     from: IpAddr,
     /// Requests whose answers have not been sent to their end.
     busy: AtomicUsize,
-    /// When a part of an answer was last taken, while answers are being sent.
-    sent: Mutex<Option<Instant>>,
+    /// Since when it is the client's turn: to take a part of an answer, or to send a body.
+    waits: Mutex<Option<Instant>>,
     closed: Notify,
 }
 
 impl Connection {
-    fn note_sent(&self, at: Option<Instant>) {
-        *self.sent.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    fn note_turn(&self, at: Option<Instant>) {
+        *self.waits.lock().unwrap_or_else(PoisonError::into_inner) = at;
     }
 
     fn is_stuck(&self) -> bool {
-        let sent = *self.sent.lock().unwrap_or_else(PoisonError::into_inner);
-        sent.is_some_and(|at| at.elapsed() > STUCK)
+        let waits = *self.waits.lock().unwrap_or_else(PoisonError::into_inner);
+        waits.is_some_and(|at| at.elapsed() > STUCK)
     }
 }
 
@@ -160,8 +166,8 @@ impl Connections {
         open.last += 1;
         let number = open.last;
         let (busy, closed) = (AtomicUsize::new(0), Notify::new());
-        let sent = Mutex::new(None);
-        let connection = Arc::new(Connection { from, busy, sent, closed });
+        let waits = Mutex::new(None);
+        let connection = Arc::new(Connection { from, busy, waits, closed });
         open.connections.insert(number, connection.clone());
         Some(Entry { number, connection, connections: self.clone() })
     }
@@ -197,7 +203,7 @@ impl Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.note_sent(None);
+        self.0.note_turn(None);
         self.0.busy.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -222,7 +228,7 @@ impl HttpBody for BusyBody {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         // It is asked for the next part when the client has taken what came before.
-        self.busy.0.note_sent(polled.is_ready().then(Instant::now));
+        self.busy.0.note_turn(polled.is_ready().then(Instant::now));
         polled
     }
 
@@ -232,6 +238,47 @@ impl HttpBody for BusyBody {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+/// The body of a request. From the moment at which it is waited for until its end it is the client's
+/// turn, however many small parts come.
+struct HeardBody {
+    body: Incoming,
+    connection: Arc<Connection>,
+    since: Option<Instant>,
+}
+
+impl HttpBody for HeardBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if polled.is_pending() && self.since.is_none() {
+            self.since = Some(Instant::now());
+            self.connection.note_turn(self.since);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for HeardBody {
+    fn drop(&mut self) {
+        if self.since.is_some() {
+            self.connection.note_turn(None);
+        }
     }
 }
 
@@ -308,6 +355,31 @@ mod tests {
         tokio::time::sleep(STUCK + Duration::from_millis(500)).await;
         let mut stream = connected(address).await;
         stream.write_all(b"GET / HTTP/1.1\r\nhost: e\r\n\r\n").await.unwrap();
+        let mut answer = [0; 12];
+        tokio::time::timeout(HEAD_TIMEOUT, stream.read_exact(&mut answer)).await.unwrap().unwrap();
+        assert_eq!(&answer, b"HTTP/1.1 200");
+    }
+
+    #[tokio::test]
+    async fn clients_that_never_send_what_they_announced_make_way() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let echo = axum::routing::post(|body: Bytes| async { body });
+        tokio::spawn(serve(listener, Router::new().route("/", echo)));
+        let mut held = Vec::new();
+        for number in 0..FROM_ONE_ADDRESS_MAX {
+            let mut stream = connected(address).await;
+            let head = b"POST / HTTP/1.1\r\nhost: e\r\ncontent-length: 99\r\n\r\n";
+            stream.write_all(head).await.unwrap();
+            if number % 2 == 0 {
+                stream.write_all(b"a part").await.unwrap();
+            }
+            held.push(stream);
+        }
+        tokio::time::sleep(STUCK + Duration::from_millis(300)).await;
+        let mut stream = connected(address).await;
+        let request = b"POST / HTTP/1.1\r\nhost: e\r\ncontent-length: 2\r\n\r\nok";
+        stream.write_all(request).await.unwrap();
         let mut answer = [0; 12];
         tokio::time::timeout(HEAD_TIMEOUT, stream.read_exact(&mut answer)).await.unwrap().unwrap();
         assert_eq!(&answer, b"HTTP/1.1 200");

@@ -200,7 +200,8 @@ impl Sessions {
         done
     }
 
-    fn wait_s(&self, from: Option<IpAddr>, now_s: i64) -> i64 {
+    /// How long an address has to wait before its next guess is looked at.
+    pub(crate) fn wait_s(&self, from: Option<IpAddr>, now_s: i64) -> i64 {
         let held = locked(&self.held);
         let guesser = Guesser::of(from);
         // Where the table is full, whoever is not in it waits with all the others.

@@ -122,6 +122,22 @@ async fn wrong_passwords_are_refused_and_then_slowed_down() {
 }
 
 #[tokio::test]
+async fn whoever_has_to_wait_hears_so_without_a_turn() {
+    let world = World::locked();
+    for _ in 0..4 {
+        world.submit("/login", "/login", &[("password", "guess")]).await;
+    }
+    let (cookie, token) = world.get("/login").await.session();
+    let fields = [("password", "guess")];
+    // Many more than may wait for their turn.
+    let guesses = (0..100).map(|_| world.post_as("/login", &cookie, &token, &fields));
+    for answer in futures_util::future::join_all(guesses).await {
+        assert_eq!(answer.status, StatusCode::TOO_MANY_REQUESTS);
+        assert!(answer.body.contains("Too many wrong passwords"), "{}", answer.body);
+    }
+}
+
+#[tokio::test]
 async fn programs_send_the_password_each_time() {
     let world = World::locked();
     let (right, wrong) = ("YW55OnJpZ2h0", "YW55Ondyb25n");

@@ -51,7 +51,7 @@ async fn importance_and_rates_are_shown_with_pages_and_sites() {
     let world = world();
     world.live("second", "https://f.com/");
     let overview = world.get("/?sort=importance&down=1").await.body;
-    assert!(overview.contains("100.0 %"), "{overview}");
+    assert!(overview.contains("100.0%"), "{overview}");
     assert!(overview.contains("Important pages first"));
     let site = world.get("/sites/1").await.body;
     for shown in ["as much as 40 average pages", "Important pages first", "of all 20 pages"] {

@@ -2,6 +2,7 @@
 //! never recorded.
 
 mod sealed;
+mod window;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use serde_json::json;
 
 pub use self::sealed::LoginKey;
 use self::sealed::SealingKey;
+pub use self::window::log_in_window;
 use crate::{Archive, ArchiveError, Result, retry::retried, spans::readable_date};
 
 const FOLDER: &str = "logins";
@@ -52,6 +54,8 @@ struct Login {
 pub struct GivenLogin<'a> {
     /// A `cookies.txt`; `none` forgets the cookies.
     pub cookies: Option<&'a str>,
+    /// What a `cookies.txt` would say, in place of one.
+    pub cookie_lines: Option<&'a str>,
     /// A file with a header in each line, or `Basic: USER:PASSWORD`; `none` forgets the headers.
     pub headers: Option<&'a str>,
     /// Where visitors are led who are not logged in; `none` for no such page.
@@ -111,6 +115,19 @@ impl Logins {
         }
         inner.key = opened.ok();
         Self(Arc::new(Mutex::new(inner)))
+    }
+
+    /// Sites that were resumed after their log-in had ended are tried again with what is stored of it.
+    pub fn resume(&self, sites: &[Site]) {
+        let mut inner = self.inner();
+        for site in sites.iter().filter(|site| !site.paused) {
+            let is_ended =
+                matches!(inner.known.get(&site.id), Some(Known::Closed { is_reported: true, .. }));
+            let read = inner.key.as_ref().filter(|_| is_ended).map(|key| inner.read(key, site.id));
+            if let Some(Ok(login)) = read {
+                inner.known.insert(site.id, Known::Open { login, is_saved: true });
+            }
+        }
     }
 
     /// What a request sends in addition, and marks it as one with a log-in.
@@ -260,12 +277,13 @@ pub(crate) fn set(
     site: &Site,
     given: &GivenLogin<'_>,
 ) -> Result<bool> {
-    if given.cookies.is_none() && given.headers.is_none() {
+    if given.cookies.is_none() && given.headers.is_none() && given.cookie_lines.is_none() {
         return Ok(false);
     }
     let logins = folder.join(FOLDER);
     let file = file_of(&logins, site.id);
-    let is_removed = [given.cookies, given.headers].iter().flatten().all(|given| *given == "none");
+    let is_removed = given.cookie_lines.is_none()
+        && [given.cookies, given.headers].iter().flatten().all(|given| *given == "none");
     let is_there = file.exists();
     let key = key.open(folder, !is_removed);
     let mut login = match (&key, is_there) {
@@ -279,6 +297,10 @@ pub(crate) fn set(
         None => {}
         Some("none") => login.jar = CookieJar::default(),
         Some(path) => login.jar = read_given(path, CookieJar::import)?,
+    }
+    if let Some(lines) = given.cookie_lines {
+        let nobody = |why| ArchiveError::Input(format!("nobody has logged in: {why}"));
+        login.jar = CookieJar::import(lines).map_err(nobody)?;
     }
     match given.headers {
         None => {}
@@ -496,7 +518,8 @@ mod tests {
         };
         let cookies = write("cookies.txt", "e.com\tFALSE\t/\tFALSE\t0\tsid\tabc\n");
         let headers = write("headers", "# mine\nBasic: me:topsecret\nX-Token: t\n");
-        let given = GivenLogin { cookies: Some(&cookies), headers: Some(&headers), page: None };
+        let (cookies, headers) = (Some(&*cookies), Some(&*headers));
+        let given = GivenLogin { cookies, headers, ..GivenLogin::default() };
         std::fs::create_dir(&folder).unwrap();
         assert!(set(&folder, &LoginKey::Beside, &site("https://e.com/"), &given).unwrap());
         let logins = Logins::open(&folder, &LoginKey::Beside);
@@ -536,6 +559,11 @@ mod tests {
         assert!(state.sites().unwrap()[0].paused);
         logins.save();
         assert!(sent(&logins, "https://e.com/a").is_err(), "nothing is asked for logged out");
+        logins.resume(&state.sites().unwrap());
+        assert!(sent(&logins, "https://e.com/a").is_err(), "the site is still paused");
+        state.pause_site(SiteId(1), false).unwrap();
+        logins.resume(&state.sites().unwrap());
+        assert_eq!(sent(&logins, "https://e.com/a").unwrap().last().unwrap(), "Cookie");
         let again = Logins::open(&folder, &LoginKey::Beside);
         let mut order = order("https://e.com/a");
         let headers = again.attach(&mut order, 100).unwrap();
@@ -543,7 +571,8 @@ mod tests {
 
         let other = Logins::open(&folder, &LoginKey::Text("y".repeat(32)));
         assert!(other.attach(&mut order, 100).is_err(), "it cannot be read");
-        let none = GivenLogin { cookies: Some("none"), headers: Some("none"), page: None };
+        let none = Some("none");
+        let none = GivenLogin { cookies: none, headers: none, ..GivenLogin::default() };
         assert!(set(&folder, &LoginKey::Beside, &site("https://e.com/"), &none).unwrap());
         assert!(!has(&folder, SiteId(1)));
     }

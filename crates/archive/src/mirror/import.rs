@@ -1,6 +1,6 @@
 //! A folder of files as one visit of a site.
 
-use std::{collections::BTreeSet, fs, path::Path};
+use std::{collections::BTreeSet, fs::File, io::Read, path::Path};
 
 use nenrin_fetch::http_date;
 use nenrin_state::{
@@ -20,6 +20,8 @@ use crate::{
 
 /// Pages read from the state at once.
 const PORTION: usize = 2_000;
+/// A larger file is not held in memory, but read from where it is.
+const MEMORY_MAX_BYTES: u64 = 16 << 20;
 
 /// How a mirror is imported.
 #[derive(Debug, Clone)]
@@ -33,6 +35,23 @@ pub struct MirrorImportOptions {
     pub depth: u32,
     /// When the import is made, in seconds since the epoch.
     pub now_s: i64,
+}
+
+impl MirrorImportOptions {
+    /// Whether a mirror can be imported like this, before an archive is opened for it.
+    pub fn check(&self) -> Result<()> {
+        self.folder_url().map(drop)
+    }
+
+    fn folder_url(&self) -> Result<CanonicalUrl> {
+        if self.at_s > self.now_s {
+            return Err(ArchiveError::Input(format!(
+                "{} is in the future; a mirror is imported with the date when it was made",
+                readable_date(self.at_s)
+            )));
+        }
+        folder_url(&self.base)
+    }
 }
 
 /// What the import of a mirror brought.
@@ -60,21 +79,16 @@ impl Archive {
         options: &MirrorImportOptions,
         progress: &mut Progress<'_>,
     ) -> Result<ImportedMirror> {
-        let (base, at_s) = (folder_url(&options.base)?, options.at_s);
-        if at_s > options.now_s {
-            return Err(ArchiveError::Input(format!(
-                "{} is in the future; a mirror is imported with the date when it was made",
-                readable_date(at_s)
-            )));
-        }
+        let (base, at_s) = (options.folder_url()?, options.at_s);
         let (mut all, mut known) = (0, 0);
-        files_below(folder, &base, &mut |file| {
+        let refused = files_below(folder, &base, &mut |file| {
             all += 1;
             known += u64::from(self.has_file(&file, at_s)?);
             Ok(())
         })?;
         if all == 0 {
-            let what = format!("{} has no files to import", folder.display());
+            let why = refused.first().map(|why| format!(" ({why})")).unwrap_or_default();
+            let what = format!("{} has no files to import{why}", folder.display());
             return Err(ArchiveError::Input(what));
         }
         let site = register(&**self.state(), options, &base)?;
@@ -101,8 +115,10 @@ impl Archive {
             return Ok(false);
         }
         let Some(stored) = self.version_by(&file.url, at_s)? else { return Ok(false) };
-        let body = fs::read(&file.path).map_err(ArchiveError::reading(&file.path))?;
-        let (stored, read) = (self.store().head(stored.version)?.digest, Digest::of(&body));
+        let reading = || ArchiveError::reading(&file.path);
+        let mut opened = File::open(&file.path).map_err(reading())?;
+        let (read, _) = Digest::of_read(&mut opened).map_err(reading())?;
+        let stored = self.store().head(stored.version)?.digest;
         match stored == read {
             true => Ok(true),
             false => Err(ArchiveError::OtherContent {
@@ -202,15 +218,27 @@ impl<'a> Importer<'a> {
         if self.archive.has_file(file, self.at_s)? {
             return Ok(());
         }
-        let body = fs::read(&file.path).map_err(ArchiveError::reading(&file.path))?;
+        let reading = || ArchiveError::reading(&file.path);
+        let mut opened = File::open(&file.path).map_err(reading())?;
+        let is_large = opened.metadata().map_err(reading())?.len() > MEMORY_MAX_BYTES;
+        let mut body = Vec::new();
+        let (digest, bytes) = if is_large {
+            let (digest, bytes) = Digest::of_read(&mut opened).map_err(reading())?;
+            (Some(digest), bytes)
+        } else {
+            opened.read_to_end(&mut body).map_err(reading())?;
+            (None, body.len() as u64)
+        };
         let head = format!(
             "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nContent-Length: {}\r\nLast-Modified: {}\r\n\r\n",
             mime_by_name(&file.path),
-            body.len(),
+            bytes,
             http_date::format(file.modified_s)
         );
         let capture = Capture {
             protocol: "file",
+            digest,
+            spooled: is_large.then_some((&opened, bytes)),
             ..Capture::new(&file.url, self.at_s, 200, head.as_bytes(), &body)
         };
         let later = self.unchanged_later(&file.url)?;

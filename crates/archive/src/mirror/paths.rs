@@ -65,7 +65,11 @@ fn entries_backwards(
         if kind.is_file() || (kind.is_dir() && depth < DEPTH_MAX) {
             found.push((path, kind.is_dir(), depth + 1));
         } else {
-            refused.push(format!("{}: not a plain file", path.display()));
+            let why = match kind.is_dir() {
+                true => format!("more than {DEPTH_MAX} folders deep"),
+                false => "not a plain file".to_owned(),
+            };
+            refused.push(format!("{}: {why}", path.display()));
         }
     }
     found.sort_by(|a, b| b.0.cmp(&a.0));

@@ -19,7 +19,7 @@ fn visit(id: i64, outcome: Outcome, status: u16) -> VisitRow {
 }
 
 #[test]
-fn a_quota_is_told_once_until_there_is_room_again() {
+fn a_quota_is_reported_once_until_there_is_room_again() {
     let mut watch = Watch::default();
     let of = |site: Option<u32>| Reached {
         site: site.map(|id| (SiteId(id), format!("s{id}"))),
@@ -83,7 +83,7 @@ fn state_with_sitemap() -> (Box<dyn State>, CanonicalUrl) {
 }
 
 #[test]
-fn a_lost_sitemap_is_told_once_until_it_answers_again() {
+fn a_lost_sitemap_is_reported_once_until_it_answers_again() {
     let (state, sitemap) = state_with_sitemap();
     let mut watch = Watch::default();
     let mut reported = |outcome, url: &CanonicalUrl| {
@@ -103,7 +103,7 @@ fn a_lost_sitemap_is_told_once_until_it_answers_again() {
 }
 
 #[test]
-fn an_overflow_is_told_once_until_it_is_over() {
+fn an_overflow_is_reported_once_until_it_is_over() {
     let (state, _) = state_with_sitemap();
     let server = state.site_servers(SiteId(1), 1).unwrap()[0].id;
     let mut watch = Watch::default();

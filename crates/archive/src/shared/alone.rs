@@ -1,9 +1,9 @@
 //! Work on the content of a shared archive while no worker collects: a command holds all partitions.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use nenrin_state::Lease;
+use nenrin_state::{Lease, State};
 use nenrin_store::StoreError;
 
 use super::{LEASE, SharedArchive, Worker};
@@ -31,6 +31,10 @@ impl Parts for SharedArchive {
 
     fn count(&self) -> u64 {
         u64::from(self.database().partitioning().count)
+    }
+
+    fn states(&self) -> Vec<Arc<dyn State>> {
+        self.partitions()
     }
 }
 

@@ -5,14 +5,14 @@ mod alone;
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use nenrin_crawl::Event;
+use nenrin_crawl::{Event, MAIL_MAX};
 use nenrin_state::{
-    Epoch, Found, JoinedState, Lease, MailRow, PartitionId, Partitioning, PostgresArchive,
-    PostgresPlace, State, StateError, WorkerId,
+    Change, Epoch, Found, JoinedState, Lease, MailRow, News, PartitionId, Partitioning,
+    PostgresArchive, PostgresPlace, Renewed, State, StateError, WorkerId,
 };
 use nenrin_store::{
     BackendError, FirstNumbers, ObjectBackend, ObjectPlace, Store, StoreError, StoreOptions,
@@ -26,7 +26,7 @@ const CLOCKS_APART_MS: i64 = 30_000;
 const CACHE_BYTES: u64 = 1 << 30;
 /// Workers that were heard within this time are listed.
 const HEARD: Duration = Duration::from_secs(3_600);
-/// How often a reader learns what all workers stored.
+/// How old what a reader knows of the workers' packs may be.
 const CATCH_UP_PAUSE: Duration = Duration::from_secs(5);
 
 /// Where a shared archive is, as people write it.
@@ -40,6 +40,9 @@ pub struct SharedPlaces {
     pub partitions: u32,
 }
 
+/// The states of partitions that are held here, and under which epoch.
+type HeldStates = BTreeMap<PartitionId, (Epoch, Arc<dyn State>)>;
+
 /// A shared archive, open.
 #[derive(Clone)]
 pub struct SharedArchive {
@@ -47,6 +50,7 @@ pub struct SharedArchive {
     place: ObjectPlace,
     local: PathBuf,
     opened_s: i64,
+    held: Arc<Mutex<HeldStates>>,
 }
 
 impl SharedArchive {
@@ -81,7 +85,8 @@ impl SharedArchive {
             database.bind_content(place.shown())?;
         }
         std::fs::create_dir_all(local).map_err(ArchiveError::io("create", local))?;
-        Ok(Self { database, place, local: local.to_owned(), opened_s: now_ms / 1000 })
+        let (local, opened_s, held) = (local.to_owned(), now_ms / 1000, Arc::default());
+        Ok(Self { database, place, local, opened_s, held })
     }
 
     /// The database: leases, workers, partitions.
@@ -124,6 +129,10 @@ impl SharedArchive {
         Arc::new(self.database.partition(partition))
     }
 
+    fn held(&self) -> MutexGuard<'_, HeldStates> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Every partition's state.
     pub fn partitions(&self) -> Vec<Arc<dyn State>> {
         self.database.partitioning().all().map(|own| self.partition(own)).collect()
@@ -159,7 +168,8 @@ impl SharedArchive {
         };
         let backend = Arc::new(backend);
         let store = Store::open(backend.clone(), options)?;
-        let state = self.partition(lease.partition);
+        let state: Arc<dyn State> = Arc::new(self.database.hold(lease.partition));
+        self.held().insert(lease.partition, (lease.epoch, state.clone()));
         Ok((Archive::over(&self.local, state, Arc::new(store), Some(lease.epoch)), backend))
     }
 
@@ -179,7 +189,7 @@ impl SharedArchive {
             loop {
                 std::thread::sleep(CATCH_UP_PAUSE);
                 let Some(store) = store.upgrade() else { return };
-                if let Err(error) = store.catch_up() {
+                if let Err(error) = store.follow() {
                     tracing::warn!("what was stored last is not shown yet: {error}");
                 }
             }
@@ -225,6 +235,9 @@ pub const LEASE: Duration = Duration::from_secs(20);
 /// may take the partition.
 pub const LEASE_SAFE: Duration = Duration::from_secs(15);
 
+/// Mail that was taken in is dropped with every so many looks for mail.
+const DROP_LOOKS: u64 = 15;
+
 /// What changed for a worker.
 #[derive(Debug, Default)]
 pub struct Turn {
@@ -236,11 +249,22 @@ pub struct Turn {
     pub spare: Vec<PartitionId>,
 }
 
+/// What came for the partitions of a worker.
+pub struct Arrived {
+    /// Events for the machines of partitions.
+    pub events: Vec<(PartitionId, Event)>,
+    /// Partitions that others changed.
+    pub changed: Vec<PartitionId>,
+}
+
 /// One of the workers of a shared archive.
 pub struct Worker {
     shared: SharedArchive,
     id: WorkerId,
     dropped: BTreeMap<(PartitionId, PartitionId), u64>,
+    /// How often it looked for mail, and how often others had changed each partition then.
+    looks: u64,
+    seen: BTreeMap<PartitionId, i64>,
     /// Two workers on one machine need folders of their own.
     _alone: Lock,
 }
@@ -251,7 +275,8 @@ impl Worker {
         let alone = Lock::hold(&shared.local)?;
         shared.place.check_writing().map_err(unusable)?;
         let id = shared.database.enter_worker(name)?;
-        Ok(Self { shared: shared.clone(), id, dropped: BTreeMap::new(), _alone: alone })
+        let (shared, dropped, seen) = (shared.clone(), BTreeMap::new(), BTreeMap::new());
+        Ok(Self { shared, id, dropped, looks: 0, seen, _alone: alone })
     }
 
     /// Says that this worker is alive, takes partitions that nobody holds, and names those that it
@@ -265,7 +290,8 @@ impl Worker {
         ending: &BTreeSet<PartitionId>,
     ) -> Result<Turn> {
         let database = &self.shared.database;
-        let still: BTreeSet<PartitionId> = database.renew(self.id, LEASE)?.into_iter().collect();
+        let Renewed { held, workers } = database.renew(self.id, LEASE)?;
+        let still: BTreeSet<PartitionId> = held.into_iter().collect();
         // Taken, but the answer was lost on the way: nobody works there.
         let idle = still.iter().filter(|own| !driven.contains(own) && !ending.contains(own));
         let idle: Vec<PartitionId> = idle.copied().collect();
@@ -273,8 +299,7 @@ impl Worker {
             database.hand_over(self.id, &idle)?;
         }
         let kept: BTreeSet<PartitionId> = still.intersection(driven).copied().collect();
-        let workers = database.workers(LEASE)?.len().max(1);
-        let fair = (database.partitioning().count as usize).div_ceil(workers);
+        let fair = (database.partitioning().count as usize).div_ceil(workers.max(1));
         let room = fair.saturating_sub(kept.len());
         let but: Vec<PartitionId> = driven.union(ending).copied().collect();
         let gained = match room {
@@ -287,30 +312,66 @@ impl Worker {
 
     /// Gives a partition back: nothing of it is under way any more.
     pub fn hand_over(&mut self, partition: PartitionId) -> Result<()> {
+        self.shared.held().remove(&partition);
         Ok(self.shared.database.hand_over(self.id, &[partition])?)
     }
 
-    /// Takes in the mail of the partitions that are held here; returns the events for their
-    /// machines. `epoch` names the epoch under which one is held.
-    pub fn take_mail(
-        &mut self,
-        epoch: impl Fn(PartitionId) -> Option<Epoch>,
-    ) -> Result<Vec<(PartitionId, Event)>> {
+    /// Takes in the mail of the partitions that are held here. `epoch` names the epoch under which one
+    /// is held.
+    pub fn take_mail(&mut self, epoch: impl Fn(PartitionId) -> Option<Epoch>) -> Result<Arrived> {
+        let News { mail, changed } = self.shared.database.news()?;
         let mut events = Vec::new();
-        for MailRow { from, to, sent, taken } in self.shared.database.mail()? {
-            if let Some(epoch) = epoch(to).filter(|_| sent > taken) {
-                let (own, other) = (self.shared.partition(to), self.shared.partition(from));
-                let taken = nenrin_crawl::take_mail(&*own, epoch, &*other)?;
+        let mut waiting: BTreeMap<PartitionId, BTreeMap<PartitionId, u64>> = BTreeMap::new();
+        for row in mail.iter().filter(|row| row.sent > row.taken) {
+            waiting.entry(row.to).or_default().insert(row.from, row.taken);
+        }
+        for (to, after) in waiting {
+            let Some((epoch, own)) = self.held_state(to, &epoch) else { continue };
+            let mail = self.shared.database.mail_to(to, &after, MAIL_MAX)?;
+            if !mail.is_empty() {
+                let taken = nenrin_crawl::take_in(&*own, epoch, mail)?;
                 events.extend(taken.into_iter().map(|event| (to, event)));
             }
-            let dropped = self.dropped.get(&(from, to)).copied().unwrap_or(0);
-            if let Some(epoch) = epoch(from).filter(|_| taken > dropped) {
-                let (own, other) = (self.shared.partition(from), self.shared.partition(to));
-                nenrin_crawl::drop_taken_mail(&*own, epoch, &*other)?;
-                self.dropped.insert((from, to), taken);
-            }
         }
-        Ok(events)
+        self.drop_taken(&mail, &epoch)?;
+        let is_new = |&(own, times): &(&PartitionId, &i64)| self.seen.get(own) != Some(times);
+        let news = changed.iter().filter(is_new).map(|(own, _)| *own).collect();
+        self.seen = changed;
+        Ok(Arrived { events, changed: news })
+    }
+
+    /// The state of a partition that is at work here under this epoch.
+    fn held_state(
+        &self,
+        partition: PartitionId,
+        epoch: impl Fn(PartitionId) -> Option<Epoch>,
+    ) -> Option<(Epoch, Arc<dyn State>)> {
+        let held = self.shared.held().get(&partition).cloned();
+        held.filter(|(under, _)| epoch(partition) == Some(*under))
+    }
+
+    /// Now and then drops mail that was taken in.
+    fn drop_taken(
+        &mut self,
+        mail: &[MailRow],
+        epoch: impl Fn(PartitionId) -> Option<Epoch>,
+    ) -> Result<()> {
+        self.looks += 1;
+        if !self.looks.is_multiple_of(DROP_LOOKS) {
+            return Ok(());
+        }
+        for of_sender in mail.chunk_by(|one, next| one.from == next.from) {
+            let from = of_sender[0].from;
+            let Some((epoch, own)) = self.held_state(from, &epoch) else { continue };
+            let dropped = |to| self.dropped.get(&(from, to)).copied().unwrap_or(0);
+            let taken = of_sender.iter().filter(|row| row.taken > dropped(row.to));
+            let taken: Vec<(PartitionId, u64)> = taken.map(|row| (row.to, row.taken)).collect();
+            let changes: Vec<Change> =
+                taken.iter().map(|&(to, upto)| Change::MailDelivered { to, upto }).collect();
+            own.commit_under(epoch, &changes)?;
+            self.dropped.extend(taken.into_iter().map(|(to, upto)| ((from, to), upto)));
+        }
+        Ok(())
     }
 
     /// Ends: others may take at once what this worker held.
@@ -319,5 +380,15 @@ impl Worker {
     }
 }
 
-/// What is synced together where every sync writes an object: larger and rarer.
-pub const OBJECTS_PAUSE: Duration = Duration::from_secs(2);
+/// How long a driver lets what it has wait for more, where each write has its price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pauses {
+    /// Versions, until they are uploaded as a pack.
+    pub objects: Duration,
+    /// Visits, until they are committed.
+    pub commits: Duration,
+}
+
+/// Those of a shared archive.
+pub const PAUSES: Pauses =
+    Pauses { objects: Duration::from_secs(4), commits: Duration::from_secs(1) };

@@ -1,7 +1,7 @@
 //! Pages, visits, versions and rounds as rows of tables, and as JSON for programs.
 
 use nenrin_lang::{Lang, Reason, Table, readable_bytes};
-use nenrin_state::{PageRecord, Round, RoundCounts, Site, SiteId, VersionRow, VisitRow};
+use nenrin_state::{Outcome, PageRecord, Round, RoundCounts, Site, SiteId, VersionRow, VisitRow};
 use nenrin_urls::CanonicalUrl;
 use serde_json::{Value, json};
 
@@ -164,7 +164,11 @@ impl DueReason {
             self.changes(page.changes),
             page.significant.to_string(),
             page.visited_s.map_or("never".into(), readable_date),
-            page.outcome.map_or(String::new(), |outcome| outcome.to_string()),
+            match page.outcome {
+                Some(Outcome::Changed) if page.visits == 1 => "new".to_owned(),
+                Some(Outcome::Gone) if page.changes == 0 => "missing".to_owned(),
+                outcome => outcome.map_or(String::new(), |outcome| outcome.to_string()),
+            },
             readable_bytes(page.bytes),
             page.importance().map_or(String::new(), |importance| format!("{importance:.2}")),
             self.rate_per_day.map_or(String::new(), |rate| format!("{rate:.3}")),

@@ -4,7 +4,7 @@ use std::borrow::{Borrow, Cow};
 use std::net::IpAddr;
 
 use nenrin_store::{Deflated, Digest, MAX_HEAD_BYTES, MAX_WORD_BYTES, Packing};
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, PostedUrl};
 use nenrin_warc::{Block, HttpResponse, Packed, Record, RecordType, digest_matches, split_message};
 
 use super::source::Source;
@@ -140,8 +140,8 @@ impl RawCapture {
             "file".clone_into(&mut protocol);
         }
         let field = |name: &str| record.fields.get(name);
-        let request_head =
-            request.map(|block| split_message(&block).0.to_vec()).unwrap_or_default();
+        let request_head = request.map(|block| request_of(&url, &block).to_vec());
+        let request_head = request_head.unwrap_or_default();
         if contents.response_head.len() > MAX_HEAD_BYTES || request_head.len() > MAX_HEAD_BYTES {
             return Err("its HTTP head is too long".to_owned());
         }
@@ -156,6 +156,14 @@ impl RawCapture {
                 .map(|reason| reason.chars().take(MAX_TRUNCATED_CHARS).collect()),
             contents,
         })
+    }
+}
+
+/// What is stored of a request: its head, and the body that belongs to its address.
+pub(super) fn request_of<'r>(url: &CanonicalUrl, request: &'r [u8]) -> &'r [u8] {
+    match PostedUrl::is_one(url) && request.len() <= MAX_HEAD_BYTES {
+        true => request,
+        false => split_message(request).0,
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     memory::MemoryBudget,
     storer::Stored,
 };
-use crate::{Archive, Result, ingest::Lessons, readable_bytes};
+use crate::{Archive, Result, counted, ingest::Lessons, readable_bytes};
 
 /// When so many bytes are stored, the disk may begin to write them: the next commit waits for the
 /// less.
@@ -64,9 +64,9 @@ impl Imported {
     /// For people. `can_shrink` is whether it is worth compacting.
     pub fn lines(&self, can_shrink: bool, elapsed_ms: i64) -> Vec<String> {
         let mut lines = vec![format!(
-            "{} versions and {} unchanged visits, {} known already; {} of content, {} stored, in {:.1} s",
-            self.versions,
-            self.unchanged,
+            "{} and {}, {} known already; {} of content, {} stored, in {:.1} s",
+            counted(self.versions, "version"),
+            counted(self.unchanged, "unchanged visit"),
             self.known,
             readable_bytes(self.body_bytes),
             readable_bytes(self.stored_bytes),

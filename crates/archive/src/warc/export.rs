@@ -12,7 +12,7 @@ use std::{
 use nenrin_extract::{content_kind, decode_content, visible_text};
 use nenrin_state::{PageFilter, Site, SiteId, VersionQuery, VersionRow, VisitRow};
 use nenrin_store::{Store, VersionHead, VersionId};
-use nenrin_urls::{CanonicalUrl, RenderedRecord, UrlKey};
+use nenrin_urls::{CanonicalUrl, PostedUrl, RenderedRecord, UrlKey};
 use nenrin_warc::{
     BodyDigests, Capture, Compressed, DigestAlgorithm, PageLine, RevisitProfile, SortedLines,
     WarcError, cdx_key, iso_date,
@@ -25,7 +25,8 @@ use super::{
     unchanged::revisits,
 };
 use crate::{
-    Archive, ArchiveError, Progress, Result, error::full_text, head, logins::redact, readable_bytes,
+    Archive, ArchiveError, Progress, Result, counted, error::full_text, head, logins::redact,
+    readable_bytes,
 };
 
 /// Pages read from the state at once.
@@ -111,13 +112,13 @@ impl Exported {
     /// For people: what was written into files of so many bytes, and their names.
     pub fn lines(&self, file_bytes: u64, elapsed_ms: i64) -> Vec<String> {
         let all = format!(
-            "{} responses and {} revisits of {} pages, {} of content, in {} ({} files), in {:.1} s",
-            self.responses,
-            self.revisits,
-            self.pages,
+            "{} and {} of {}, {} of content, in {} ({}), in {:.1} s",
+            counted(self.responses, "response"),
+            counted(self.revisits, "revisit"),
+            counted(self.pages, "page"),
             readable_bytes(self.body_bytes),
             readable_bytes(file_bytes),
-            self.files.len(),
+            counted(self.files.len() as u64, "file"),
             elapsed_ms as f64 / 1000.0
         );
         let files = self.files.iter().map(|file| file.display().to_string());
@@ -426,12 +427,19 @@ impl Walk<'_> {
             Event::Visit { url, visit, profile, original } => {
                 // Without its original a revisit could not be replayed.
                 let Some(digest) = digests.get(&original.version) else { return Ok(()) };
+                let request_head = match PostedUrl::is_one(url) {
+                    true => {
+                        without_secrets(self.archive.store().head(original.version)?).request_head
+                    }
+                    false => Vec::new(),
+                };
                 self.send(Item::Revisit(Box::new(FoundRevisit {
                     url: url.clone(),
                     visit,
                     profile,
                     original_at_s: original.at_s,
                     payload_digest: digest.clone(),
+                    request_head,
                 })))
             }
         }
@@ -470,7 +478,10 @@ impl Walk<'_> {
         .prepare(algorithm);
         let page = match &body {
             ReadBody::Memory(body)
-                if self.with_pages && head.status == 200 && !RenderedRecord::is_one(&head.url) =>
+                if self.with_pages
+                    && head.status == 200
+                    && !RenderedRecord::is_one(&head.url)
+                    && !PostedUrl::is_one(&head.url) =>
             {
                 page_line(&head, mime.as_deref(), coding.as_deref(), body)
             }

@@ -42,12 +42,18 @@ pub(crate) struct Revisit {
     pub(super) original_s: Option<i64>,
     pub(super) outcome: Outcome,
     pub(super) status: u16,
+    is_posted: bool,
 }
 
 impl Revisit {
-    pub(crate) fn of(source: usize, record: &Record) -> Result<Self, String> {
-        let url = record.target_uri().and_then(|uri| CanonicalUrl::parse(uri).ok());
-        let (Some(url), Some(at_s)) = (url, record.date_s()) else {
+    /// `posted` is the address of a request other than GET: its record alone does not say it.
+    pub(crate) fn of(
+        source: usize,
+        record: &Record,
+        posted: Option<CanonicalUrl>,
+    ) -> Result<Self, String> {
+        let target = record.target_uri().and_then(|uri| CanonicalUrl::parse(uri).ok());
+        let (Some(target), Some(at_s)) = (target, record.date_s()) else {
             return Err("it has no URL or date that can be read".to_owned());
         };
         let field = |name: &str| record.fields.get(name);
@@ -56,15 +62,16 @@ impl Revisit {
             _ => (Outcome::Same, 200),
         };
         let is_own = field("WARC-Refers-To-Target-URI") == record.target_uri()
-            || refers_to(record).is_none_or(|target| target == url);
+            || refers_to(record).is_none_or(|original| original == target);
         Ok(Self {
             source: source as u32,
             offset: record.offset,
-            url: url.as_str().into(),
+            url: posted.as_ref().unwrap_or(&target).as_str().into(),
             at_s,
             original_s: field("WARC-Refers-To-Date").and_then(parse_date).filter(|_| is_own),
             outcome,
             status: status(&record.block).unwrap_or(usual),
+            is_posted: posted.is_some(),
         })
     }
 
@@ -92,7 +99,11 @@ impl Revisits {
     pub(super) fn add(&mut self, revisit: Revisit) {
         let bytes = REVISIT_BYTES + revisit.url.len();
         if self.at_hand_bytes + bytes > AT_HAND_BYTES {
-            return self.places.push(revisit.place());
+            // Read again, one of a request other than GET would count for the page at its address.
+            if !revisit.is_posted {
+                self.places.push(revisit.place());
+            }
+            return;
         }
         self.at_hand_bytes += bytes;
         self.at_hand.push(revisit);

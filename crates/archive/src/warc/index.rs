@@ -6,8 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use nenrin_warc::{CdxLine, CdxWriter, ReadOptions, RecordReader, SortedLines, WarcError};
+use nenrin_warc::{
+    CdxLine, CdxWriter, Paired, Pairing, ReadOptions, RecordReader, SortedLines, WarcError,
+    cdx_key, request_method,
+};
 
+use super::reading::posted;
 use crate::{ArchiveError, Result};
 
 const COMPRESSED_TOGETHER: &str = "its records are compressed together, so that an index cannot lead to \
@@ -34,6 +38,7 @@ impl CdxjIndex {
         let mut reader = RecordReader::open(File::open(path)?, ReadOptions::default())?;
         let name = file_name(path);
         let mut last_offset = None;
+        let mut pairing = Pairing::default();
         loop {
             match reader.next_record() {
                 Ok(Some(record)) => {
@@ -42,11 +47,13 @@ impl CdxjIndex {
                             reason: COMPRESSED_TOGETHER.to_owned(),
                         });
                     }
-                    if let Some(line) = CdxLine::of(&record, &name) {
-                        self.lines.push(line.to_string())?;
+                    for paired in pairing.next(record) {
+                        self.line(&paired, &name)?;
                     }
                 }
-                Ok(None) => return Ok(()),
+                Ok(None) => {
+                    return pairing.finish().map_or(Ok(()), |last| self.line(&last, &name));
+                }
                 Err(error @ WarcError::Damaged { .. }) => {
                     self.damaged += 1;
                     tracing::warn!("not indexed: {}: {error}", path.display());
@@ -54,6 +61,19 @@ impl CdxjIndex {
                 Err(other) => return Err(other),
             }
         }
+    }
+
+    /// The line of a capture. One that was not asked for by GET has its request in its key.
+    fn line(&mut self, paired: &Paired, name: &str) -> Result<(), WarcError> {
+        let Some(mut line) = CdxLine::of(&paired.record, name) else { return Ok(()) };
+        if let Some(request) = &paired.request
+            && let Some(url) = posted(&line.fields.url, &request.block)
+        {
+            line.key = cdx_key(&url);
+            line.fields.method = Some(request_method(&request.block).to_owned());
+        }
+        self.lines.push(line.to_string())?;
+        Ok(())
     }
 
     /// Writes the lines in their order to a stream; returns how many there are.

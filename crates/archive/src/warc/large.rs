@@ -16,6 +16,7 @@ use nenrin_warc::{
 };
 
 use super::{
+    capture::request_of,
     commit::Importer,
     found::LargeCapture,
     source::Source,
@@ -95,7 +96,7 @@ fn store(
         protocol,
         tls: words(true),
         server_address: record.fields.get("WARC-IP-Address").and_then(|text| text.parse().ok()),
-        request_head: split_message(&capture.request).0,
+        request_head: request_of(&capture.url, &capture.request),
         truncated: record.fields.get("WARC-Truncated").filter(|reason| reason.len() < 60),
         digest: Some(digest),
         ..Capture::new(&capture.url, capture.at_s, *status, head, b"")

@@ -7,7 +7,7 @@ use std::{
 };
 
 use nenrin_store::{Store, VersionId};
-use nenrin_urls::RenderedRecord;
+use nenrin_urls::{CanonicalUrl, PostedUrl, RenderedRecord};
 use nenrin_warc::{
     CdxFields, CdxLine, CdxWriter, Compressed, DigestAlgorithm, PackageAbout, RecordWriter,
     Revisit, WaczWriter, WarcError, Written, cdx_key, date_digits, write_warcinfo,
@@ -160,7 +160,8 @@ impl Output {
             .map(|mime| mime.split([';', ' ', '\t']).next().unwrap_or_default().trim().to_owned());
         let digest = capture.fields.payload_digest();
         let line = CdxFields {
-            url: RenderedRecord::urn(&head.url).unwrap_or_else(|| head.url.to_string()),
+            url: shown_url(&head.url),
+            method: PostedUrl::parse(&head.url).map(|(method, _)| method.to_owned()),
             mime: mime.filter(|mime| !mime.is_empty()),
             status: Some(head.status.to_string()),
             digest: Some(digest.to_owned()),
@@ -184,10 +185,12 @@ impl Output {
             original_url: &found.url,
             original_at_s: found.original_at_s,
             payload_digest: &found.payload_digest,
+            request_head: &found.request_head,
         };
         let written = revisit.write(&mut open.writer, &open.warcinfo_id, algorithm)?;
         let line = CdxFields {
-            url: found.url.to_string(),
+            url: shown_url(&found.url),
+            method: PostedUrl::parse(&found.url).map(|(method, _)| method.to_owned()),
             mime: Some("warc/revisit".to_owned()),
             digest: Some(found.payload_digest.clone()),
             ..CdxFields::default()
@@ -196,13 +199,7 @@ impl Output {
         Ok(())
     }
 
-    fn line(
-        &mut self,
-        url: &nenrin_urls::CanonicalUrl,
-        at_s: i64,
-        fields: CdxFields,
-        written: Written,
-    ) {
+    fn line(&mut self, url: &CanonicalUrl, at_s: i64, fields: CdxFields, written: Written) {
         let is_indexed = self.index.is_some() || self.lists_pages();
         let Some(open) = self.open.as_ref().filter(|_| is_indexed) else { return };
         let fields = CdxFields {
@@ -349,6 +346,12 @@ impl Output {
 }
 
 /// Gives a stored body part by part.
+/// The URL that a line of the index shows.
+fn shown_url(url: &CanonicalUrl) -> String {
+    let sent = PostedUrl::parse(url).map(|(_, sent)| sent.to_string());
+    RenderedRecord::urn(url).or(sent).unwrap_or_else(|| url.to_string())
+}
+
 fn read_into(
     store: &Store,
     id: VersionId,

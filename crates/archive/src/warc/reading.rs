@@ -1,8 +1,8 @@
 //! Sorts the records of all files: captures, which go to the storing threads, and other things.
 
 use nenrin_state::{PartitionId, Partitioning};
-use nenrin_urls::{CanonicalUrl, RenderedRecord};
-use nenrin_warc::{Paired, Pairing, RecordType, WarcError, request_method};
+use nenrin_urls::{CanonicalUrl, PostedUrl, RenderedRecord};
+use nenrin_warc::{Paired, Pairing, RecordType, WarcError, request_method, split_message};
 
 use super::{
     capture::{Examined, RawCapture},
@@ -11,7 +11,7 @@ use super::{
     source::Source,
     stretches::{Read, Reading, STRETCH_BYTES},
 };
-use crate::error::full_text;
+use crate::{error::full_text, head};
 
 /// How much of a URL's scheme is shown in a message.
 const MAX_SCHEME_CHARS: usize = 20;
@@ -132,11 +132,13 @@ impl Judging<'_> {
         }
         let request = paired.request.as_ref().map(|request| &request.record.block[..]);
         let method = request.map_or("GET", request_method);
-        if method != "GET" && record.kind != RecordType::Resource {
+        let is_posted = method != "GET" && record.kind != RecordType::Resource;
+        let posted = request.filter(|_| is_posted).and_then(|request| posted(uri, request));
+        if is_posted && posted.is_none() {
             return skipped(&format!("{method} request"));
         }
         if record.kind == RecordType::Revisit {
-            let found = match Revisit::of(self.number, record) {
+            let found = match Revisit::of(self.number, record, posted) {
                 Ok(revisit) => Found::Revisit(Box::new(revisit)),
                 Err(reason) => Found::Damaged(self.source.damage(record.offset, &reason)),
             };
@@ -145,7 +147,7 @@ impl Judging<'_> {
         if record.fields.get("WARC-Segment-Number").is_some() {
             return Err("it is cut into segments".to_owned());
         }
-        let url = match of_rendering {
+        let url = match of_rendering.or(posted) {
             Some(url) => url,
             None => CanonicalUrl::parse(uri).map_err(|error| error.to_string())?,
         };
@@ -160,4 +162,12 @@ impl Judging<'_> {
         let (source, examined) = (self.number, paired.record);
         Ok(Judged::Capture(Box::new(RawCapture { url, at_s, source, examined, request })))
     }
+}
+
+/// The address of a request other than GET, if requests with its method have one.
+pub(super) fn posted(uri: &str, request: &[u8]) -> Option<CanonicalUrl> {
+    let (request_head, body) = split_message(request);
+    let content_type = head::field(request_head, "content-type").unwrap_or_default();
+    let sent = CanonicalUrl::parse(uri).ok()?;
+    PostedUrl::of(&sent, request_method(request_head), &content_type, body)
 }

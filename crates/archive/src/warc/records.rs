@@ -27,6 +27,8 @@ pub(super) struct FoundRevisit {
     pub(super) profile: RevisitProfile,
     pub(super) original_at_s: i64,
     pub(super) payload_digest: String,
+    /// The request of the original, if it was not a GET.
+    pub(super) request_head: Vec<u8>,
 }
 
 /// A capture that an export refers to without holding it.

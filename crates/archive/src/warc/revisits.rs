@@ -110,7 +110,8 @@ impl<'a> Resolver<'a> {
         for &(source, offset) in places {
             // It was one when its offset was stored.
             let record = self.record(source, offset)?;
-            revisits.extend(record.and_then(|record| Revisit::of(source as usize, &record).ok()));
+            revisits
+                .extend(record.and_then(|record| Revisit::of(source as usize, &record, None).ok()));
         }
         Ok(revisits)
     }

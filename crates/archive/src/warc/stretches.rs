@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_told_once_and_in_its_place() {
+    fn damage_is_reported_once_and_in_its_place() {
         let bodies: Vec<Vec<u8>> = (0..30).map(|n| noise(n, 2000)).collect();
         let whole = warc(&bodies);
         for at in [20, whole.len() / 3, whole.len() / 2, whole.len() - 30] {

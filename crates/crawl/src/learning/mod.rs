@@ -237,6 +237,25 @@ impl Learning {
         }
     }
 
+    /// What a page's scripts ask for.
+    pub(crate) fn data_of(&self, server: ServerId, page: &CanonicalUrl) -> &[CanonicalUrl] {
+        self.servers.get(&server).map_or(&[], |learnt| learnt.data.of(page))
+    }
+
+    /// A rendering says what a page's scripts ask for.
+    pub(crate) fn learn_data(
+        &mut self,
+        server: ServerId,
+        page: &CanonicalUrl,
+        data: &[CanonicalUrl],
+        out: &mut Vec<Command>,
+    ) {
+        let Some(learnt) = self.servers.get_mut(&server) else { return };
+        if learnt.data.learn(page, data) {
+            self.learnt(server, Part::Data, true, out);
+        }
+    }
+
     /// Why an answer means that nobody is logged in, if it does.
     pub(crate) fn logged_out(
         &self,
@@ -266,17 +285,21 @@ impl Learning {
         let server = due.page.id.server();
         let Some(learnt) = self.servers.get_mut(&server) else { return found };
         let probe = &mut learnt.probe;
-        if is_top {
-            if probe.saw_top(answer) {
-                self.learnt(server, Part::Probe, false, out);
-            }
-            return found;
-        }
+        let was_untried = probe.is_untried();
         let counts = |probe: &Probe| (probe.judged, probe.called_gone);
         let before = counts(probe);
-        let corrected = probe.correct(&due.page, answer, found);
-        if counts(probe) != before {
-            self.learnt(server, Part::Probe, false, out);
+        let (corrected, has_learnt) = if is_top {
+            let looks_otherwise = probe.saw_top(answer);
+            (found, looks_otherwise)
+        } else {
+            let corrected = probe.correct(&due.page, answer, found);
+            (corrected, counts(probe) != before)
+        };
+        // A crash must not lose that there are pages which look otherwise: until another is seen, what
+        // does not exist would be stored.
+        let at_once = was_untried && !probe.is_untried();
+        if has_learnt {
+            self.learnt(server, Part::Probe, at_once, out);
         }
         corrected
     }

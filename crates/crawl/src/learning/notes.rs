@@ -7,7 +7,11 @@ use nenrin_state::{Change, ServerId, ServerNote};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    logged_out::LoginLook, probe::Probe, renderings::Families, signals::Signals, traps::Traps,
+    logged_out::LoginLook,
+    probe::Probe,
+    renderings::{DataOfPages, Families},
+    signals::Signals,
+    traps::Traps,
 };
 
 /// What was learnt of a server: kept as notes of the state, one for each part, and read back when
@@ -26,6 +30,8 @@ pub struct ServerLearning {
     pub login: LoginLook,
     /// Which families of its pages are shown in a browser.
     pub families: Families,
+    /// What scripts of its pages ask for.
+    pub data: DataOfPages,
     unkept: BTreeMap<Part, u32>,
 }
 
@@ -38,6 +44,7 @@ pub(crate) enum Part {
     Noise,
     Login,
     Families,
+    Data,
 }
 
 impl Part {
@@ -49,6 +56,7 @@ impl Part {
             Self::Noise => "noise",
             Self::Login => "login",
             Self::Families => "families",
+            Self::Data => "data",
         }
     }
 
@@ -59,7 +67,7 @@ impl Part {
             Self::Traps => 256,
             Self::Signals => 128,
             Self::Noise => 32,
-            Self::Login | Self::Families => 1,
+            Self::Login | Self::Families | Self::Data => 1,
         }
     }
 }
@@ -78,6 +86,7 @@ impl ServerLearning {
             noise: read(notes, Part::Noise),
             login: read(notes, Part::Login),
             families: read(notes, Part::Families),
+            data: read(notes, Part::Data),
             unkept: BTreeMap::new(),
         }
     }
@@ -108,6 +117,7 @@ impl ServerLearning {
             Part::Noise => written(&self.noise),
             Part::Login => written(&self.login),
             Part::Families => written(&self.families),
+            Part::Data => written(&self.data),
         };
         Change::Note(ServerNote { server, name: part.name().to_owned(), value })
     }

@@ -149,10 +149,19 @@ impl Crawl {
     fn take_event(&mut self, now_ms: i64, event: Event, out: &mut Vec<Command>) {
         match event {
             Event::Sites(sites) => self.sites_changed(sites, out),
-            Event::SharedLoaded { site, bytes, visits_today, division, of_archive } => {
-                if self.schedules.loaded(now_ms / 1000, site, &bytes, visits_today) {
+            Event::SharedLoaded {
+                site,
+                bytes,
+                visits_today,
+                visits_yesterday,
+                division,
+                of_archive,
+            } => {
+                let visits = [visits_yesterday, visits_today];
+                if self.schedules.loaded(now_ms / 1000, site, &bytes, visits) {
                     self.divided(now_ms, Some(site), division, out);
                     self.divided(now_ms, None, of_archive, out);
+                    self.schedules.recall_yesterday(now_ms / 1000, site, &self.options);
                     self.look_again();
                     self.schedules.share_budget(&self.sites, &self.options);
                 }

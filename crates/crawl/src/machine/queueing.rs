@@ -20,6 +20,9 @@ use crate::{
 
 use super::Crawl;
 
+/// Data that were visited so shortly before are of the time of their page.
+const TOGETHER_S: i64 = 60;
+
 /// Pages of rounds.
 impl Crawl {
     pub(super) fn load_rounds(&mut self, now_ms: i64, out: &mut Vec<Command>) {
@@ -50,7 +53,7 @@ impl Crawl {
         let is_record = RenderedRecord::is_one(&due.page.url);
         if !is_record && self.rounds.admit(now_ms, &due, &mut self.taken, around) {
             self.set_delay(now_ms, &due);
-            self.queue_page(Box::new(due));
+            self.queue_page(now_ms, Box::new(due));
         }
     }
 }
@@ -78,7 +81,7 @@ impl Crawl {
                 Some(n) => {
                     let due = pages_again.swap_remove(n);
                     self.set_delay(now_ms, &due);
-                    self.queue_page(Box::new(due));
+                    self.queue_page(now_ms, Box::new(due));
                 }
                 None => {
                     self.release(site, page, out);
@@ -163,7 +166,7 @@ impl Crawl {
         let new = is_new.then_some(due.page.nth);
         if self.taken.take(page, Taker { site: due.site, in_round: false, new }) {
             self.set_delay(now_ms, &due);
-            self.queue_page(Box::new(due));
+            self.queue_page(now_ms, Box::new(due));
         }
     }
 
@@ -215,8 +218,13 @@ impl Crawl {
         let now_s = now_ms / 1000;
         for page in pages {
             let is_taken = self.taken.contains(query.site, page.id);
-            if !is_taken && self.schedules.is_worth(now_s, query.site, page) {
-                let hint = Hint::ChangesWith(query.url.to_string());
+            let is_wanted = match query.is_data {
+                true => page.visited_s.is_none_or(|at_s| at_s + TOGETHER_S <= now_s),
+                false => self.schedules.is_worth(now_s, query.site, page),
+            };
+            if !is_taken && is_wanted {
+                let of = query.url.to_string();
+                let hint = if query.is_data { Hint::DataOf(of) } else { Hint::ChangesWith(of) };
                 let pull = PullForward { page: page.id, to_s: now_s, odds_percent: 100, hint };
                 self.pull_forward(pull, out);
             }
@@ -348,7 +356,7 @@ impl Crawl {
 
     /// Puts a page into its server's queue. A page that was never visited is one of the new ones, by
     /// the crawl order; but a round begins with its top pages, sitemaps and feeds.
-    pub(super) fn queue_page(&mut self, due: Box<DuePage>) {
+    pub(super) fn queue_page(&mut self, now_ms: i64, due: Box<DuePage>) {
         let in_round = self.taken.is_in_round(due.site, due.page.id);
         let is_new = due.page.visited_s.is_none();
         let is_source = (in_round || is_new) && self.learning.is_source(&due);
@@ -359,13 +367,21 @@ impl Crawl {
         let started_s = self.rounds.started_s(due.site).filter(|_| in_round);
         // The page that has waited longest goes first, by its schedule; within a round, pages nearer
         // to a top page.
-        let since_s = match started_s {
+        let (first_s, since_s) = match started_s {
             // Sitemaps and feeds go first: what they say decides what is made of the others.
-            Some(started_s) if is_source => started_s,
-            Some(started_s) => started_s + i64::from(due.depth),
-            None => self.schedules.waits_since_s(&due),
+            Some(started_s) if is_source => (started_s, started_s),
+            Some(started_s) => {
+                let at_s = started_s + i64::from(due.depth);
+                (at_s, at_s)
+            }
+            None => {
+                let due_s = due.page.due_s.unwrap_or(0);
+                let (now_s, sites) = (now_ms / 1000, &self.sites);
+                (self.schedules.waits_since_s(now_s, &due, sites, &self.options), due_s)
+            }
         };
-        self.servers.queue_known(due, since_s.max(1).unsigned_abs());
+        let [priority, since] = [first_s, since_s].map(|at_s| at_s.max(1).unsigned_abs());
+        self.servers.queue_known(due, priority, since);
     }
 
     /// A page whose site has closed goes back to rest: it stays due in the state.

@@ -3,14 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use nenrin_state::{Change, FoundPages, SiteId};
+use nenrin_revisit::Circle;
+use nenrin_state::{Change, FoundPages, PageId, Schedule, SiteId};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
     answer::{Answer, FoundLink, LinkRole, Ticket},
     discovery::discover,
-    events::{Command, RenderOrder},
+    events::{Command, Load, RenderOrder},
     learning::Links,
+    near::NearQuery,
     plans::VisitResult,
     renderings::{Next, RenderCase, Rendered},
     under_way::{Committing, Release},
@@ -28,6 +30,7 @@ impl Crawl {
         own: Option<Box<RenderCase>>,
         out: &mut Vec<Command>,
     ) {
+        self.visit_data(url, release.0, release.1.page, out);
         let mut cases = self.renderings.visited(url, self.under_way.is_rendering());
         cases.extend(own.map(|case| *case));
         if self.is_stopping {
@@ -38,6 +41,33 @@ impl Crawl {
             self.start_rendering(case, release.take(), out);
         }
         self.release_after(release, out);
+    }
+
+    /// A page was visited on its own schedule: what its scripts ask for is visited, too, so that both
+    /// are of one time. In a round everything is visited anyway.
+    fn visit_data(
+        &mut self,
+        url: &CanonicalUrl,
+        site: SiteId,
+        page: PageId,
+        out: &mut Vec<Command>,
+    ) {
+        let conditions = self.sites.conditions(site);
+        let is_continuous = conditions
+            .is_some_and(|conditions| matches!(conditions.schedule, Schedule::Continuous(_)));
+        let data = self.learning.data_of(page.server(), url);
+        if is_continuous && !self.is_stopping && !data.is_empty() {
+            let query = NearQuery {
+                site,
+                page,
+                url: url.clone(),
+                circles: vec![Circle::Below],
+                links: data.to_vec(),
+                limit: data.len(),
+                is_data: true,
+            };
+            out.push(Command::Load(Load::Near(Box::new(query))));
+        }
     }
 
     fn start_rendering(&mut self, case: RenderCase, release: Release, out: &mut Vec<Command>) {
@@ -129,6 +159,8 @@ impl Crawl {
         if rendered.has_no_browser {
             return self.release_after(release, out);
         }
+        let page = &case.due.page;
+        self.learning.learn_data(page.id.server(), &page.url, &rendered.data, out);
         case.found = pages;
         match self.renderings.wait(case, parts) {
             Next::Pass(again) => self.start_rendering(again, release, out),

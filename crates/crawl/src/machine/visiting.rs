@@ -86,7 +86,7 @@ impl Crawl {
             match self.servers.may_fetch(now_ms, &due.page.url, server, &self.options) {
                 RobotsAnswer::Allowed => {}
                 RobotsAnswer::AskFirst => {
-                    self.queue_page(due);
+                    self.queue_page(now_ms, due);
                     if let Some(url) = self.servers.robots_url(server) {
                         let request = RobotsRequest { url, hops: 0, addresses, road };
                         self.start_robots(server, request, out);
@@ -101,7 +101,7 @@ impl Crawl {
             }
         }
         if self.looks_first(now_ms, &due, obeys_robots, addresses, out) {
-            self.queue_page(due);
+            self.queue_page(now_ms, due);
             return;
         }
         self.ask_for_page(now_ms, due, out);
@@ -132,6 +132,7 @@ impl Crawl {
         if self.schedules.count_visit(now_ms / 1000, due.site, &self.options) {
             self.watch_sites(now_ms);
         }
+        self.servers.asked(due.page.id.server());
         self.under_way.ask(ticket, Asked::Page { due, asked_ms: now_ms, conditionally });
         out.push(Command::Fetch(Box::new(order)));
     }
@@ -370,7 +371,8 @@ impl Crawl {
         let server = due.page.id.server();
         let stretch = self.servers.stretch(server);
         let planned_s = self.schedules.plan_next(due, visit, changed, answer, stretch, out);
-        if let Some(planned_s) = planned_s {
+        // A visit that failed does not show that its server keeps up, nor that it does not.
+        if let Some(planned_s) = planned_s.filter(|_| visit.outcome != Outcome::Failed) {
             let interval_s = visit.update.due_s.map_or(0, |next_s| next_s - visit.at_s);
             let options = &self.options;
             self.servers.note_lateness(server, visit.at_s, planned_s, interval_s, options);

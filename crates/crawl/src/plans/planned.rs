@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_that_waits_is_not_asked_again_before_it_can_be_told_anything() {
+    fn a_plan_that_waits_is_not_asked_again_before_it_has_another_result() {
         let survey = Survey { map: Box::default(), new: BTreeSet::new(), sources: BTreeSet::new() };
         let mut planned = Planned::new(survey, 2);
         assert!(planned.take_map().is_some());

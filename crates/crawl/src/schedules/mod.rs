@@ -6,7 +6,7 @@ mod openings;
 use std::collections::BTreeMap;
 
 use nenrin_revisit::{
-    Circle, Companions, DAY_S, NEAR_MAX, PageRevisitScheduler, is_open, next_turn_s,
+    Circle, Companions, DAY_S, NEAR_MAX, PageRevisitScheduler, WORTH_MAX_S, is_open, next_turn_s,
 };
 use nenrin_state::{
     Change, Division, DuePage, Estimate, Need, Outcome, PageRecord, Site, SiteId, VisitCommit,
@@ -31,9 +31,13 @@ pub(crate) struct Schedules {
     openings: Openings,
     /// Visits to pages with times of their own.
     today: DayVisits,
+    /// Those of the day before the machine began, as far as they were loaded.
+    yesterday: DayVisits,
     /// How the visits of a day of all sites are divided among partitions, if there are several and the
     /// archive keeps a budget.
     division: Option<Division>,
+    /// Pages of all sites, counted when the archive's budget was last shared out.
+    pages: u64,
     /// Whether any visits are divided among partitions.
     has_divisions: bool,
     /// The day for which divisions were last asked for.
@@ -47,6 +51,8 @@ struct SiteSchedule {
     /// Its pages' shared memory was loaded.
     is_ready: bool,
     today: DayVisits,
+    /// Those of the day before the machine began.
+    yesterday: DayVisits,
     /// When a day's visits were last used up.
     spent_s: Option<i64>,
     /// How the site's visits of a day are divided among partitions, if there are several.
@@ -91,6 +97,7 @@ impl Schedules {
                     scheduler: PageRevisitScheduler::new(settings.clone(), bucket_s),
                     is_ready: false,
                     today: DayVisits::default(),
+                    yesterday: DayVisits::default(),
                     spent_s: None,
                     division: None,
                 }
@@ -98,14 +105,14 @@ impl Schedules {
         }
     }
 
-    /// What a site's pages share came from the state, with its visits of today. Returns whether the
-    /// site is a continuous one.
+    /// What a site's pages share came from the state, with its visits of yesterday and today. Returns
+    /// whether the site is a continuous one.
     pub(crate) fn loaded(
         &mut self,
         now_s: i64,
         site: SiteId,
         bytes: &[u8],
-        visits_today: u64,
+        [visits_yesterday, visits_today]: [u64; 2],
     ) -> bool {
         let Some(schedule) = self.sites.get_mut(&site) else { return false };
         // A memory that is damaged, or was another policy's, is learnt again.
@@ -113,6 +120,8 @@ impl Schedules {
         schedule.is_ready = true;
         let day = now_s.div_euclid(DAY_S);
         schedule.today = DayVisits { day, visits: visits_today };
+        schedule.yesterday = DayVisits { day: day - 1, visits: visits_yesterday };
+        self.yesterday.add(day - 1, visits_yesterday);
         if schedule.today.are_spent(day, schedule.visits_per_day()) {
             schedule.spent_s = Some(now_s);
         }
@@ -120,6 +129,25 @@ impl Schedules {
         // They count for the archive's budget, so other sites may have to wait.
         self.openings.forget_all();
         true
+    }
+
+    /// A machine that has just begun does not know whether the visits of yesterday were used up: those of
+    /// a site that was loaded, and those of the archive once all sites were, say so. Without that the
+    /// servers that may be asked most often would take the day's visits after every restart.
+    pub(crate) fn recall_yesterday(&mut self, now_s: i64, site: SiteId, options: &CrawlOptions) {
+        let day = now_s.div_euclid(DAY_S);
+        let end_s = day * DAY_S - 1;
+        if let Some(schedule) = self.sites.get_mut(&site)
+            && schedule.yesterday.are_spent(day - 1, schedule.visits_per_day())
+        {
+            schedule.spent_s = schedule.spent_s.max(Some(end_s));
+        }
+        let all_ready = self.sites.values().all(|schedule| schedule.is_ready);
+        if all_ready && self.yesterday.are_spent(day - 1, self.archive_visits(options)) {
+            for schedule in self.sites.values_mut() {
+                schedule.spent_s = schedule.spent_s.max(Some(end_s));
+            }
+        }
     }
 
     /// Whether no page has a time of its own.
@@ -198,6 +226,7 @@ impl Schedules {
     /// Divides the archive's budget among the sites without their own, by what their pages ask for.
     pub(crate) fn share_budget(&mut self, sites: &Sites, options: &CrawlOptions) {
         let Some(all) = self.archive_visits(options) else { return };
+        self.pages = self.sites.keys().map(|&site| pages_of(sites.get(site))).sum();
         let own = SiteSchedule::visits_per_day;
         let taken: u64 = self.sites.values().filter_map(own).sum();
         let left = all.saturating_sub(taken) as f64;
@@ -324,6 +353,17 @@ impl Schedules {
     }
 }
 
+/// The pages of a site.
+fn pages_of(site: Option<&Site>) -> u64 {
+    site.map_or(0, |site| site.counts.pages)
+}
+
+/// How long it takes to visit so many pages once.
+fn once_s(pages: u64, visits_per_day: u64) -> i64 {
+    let days = pages as f64 / visits_per_day.max(1) as f64;
+    (days * DAY_S as f64) as i64
+}
+
 /// Whether it is known how the visits of a day are divided, where they are.
 fn is_of_day(division: Option<&Division>, day: i64) -> bool {
     division.is_none_or(|division| division.day == day)
@@ -374,11 +414,31 @@ impl Schedules {
         later_s.filter(|later_s| later_s.div_euclid(bucket_s) > now_s.div_euclid(bucket_s))
     }
 
-    /// Since when a page that is due counts as waiting.
-    pub(crate) fn waits_since_s(&self, due: &DuePage) -> i64 {
-        let schedule = self.sites.get(&due.site).filter(|_| !due.pulled);
-        let since_s = schedule.and_then(|one| one.scheduler.waits_since_s(&due.page.known()));
-        since_s.or(due.page.due_s).unwrap_or(0)
+    /// Since when a page that is due counts as waiting. Where pages go by the worth of a visit, those
+    /// that are worth least would never get a turn: a page that has been due for as long as it takes to
+    /// visit every page once goes before all that have not, and among these the one that is due longest.
+    pub(crate) fn waits_since_s(
+        &self,
+        now_s: i64,
+        due: &DuePage,
+        sites: &Sites,
+        options: &CrawlOptions,
+    ) -> i64 {
+        let due_s = due.page.due_s.unwrap_or(0);
+        let schedule = self.sites.get(&due.site);
+        let Some(schedule) = schedule.filter(|schedule| schedule.scheduler.goes_by_worth()) else {
+            return due_s;
+        };
+        let of_site =
+            schedule.visits_per_day().map(|visits| (pages_of(sites.get(due.site)), visits));
+        let of_all = self.archive_visits(options).map(|visits| (self.pages, visits));
+        let once = of_site.into_iter().chain(of_all).map(|(pages, visits)| once_s(pages, visits));
+        if now_s - due_s >= once.max().unwrap_or(0) {
+            return due_s - WORTH_MAX_S - DAY_S;
+        }
+        // A page that was announced, or that the last visit did not see, has no worth of its own.
+        let by_worth_s = schedule.scheduler.waits_since_s(&due.page.known());
+        by_worth_s.filter(|_| !due.pulled).unwrap_or(due_s)
     }
 
     /// Paper 004's page revisit scheduler: sets the next visit and keeps what the policy learnt.
@@ -447,13 +507,13 @@ impl SiteSchedule {
     /// The visits per day that the pages ask for.
     fn need(&self, site: Option<&Site>) -> f64 {
         let known = self.scheduler.need_per_day().filter(|need| *need > 0.0);
-        known.unwrap_or_else(|| 1.0 + site.map_or(0, |site| site.counts.pages) as f64 / 7.0)
+        known.unwrap_or_else(|| 1.0 + pages_of(site) as f64 / 7.0)
     }
 
     /// As [`Self::need`], with pages that were never visited: they ask for nothing yet, and would wait
     /// for ever.
     fn need_with_new(&self, site: Option<&Site>) -> Need {
-        let pages = site.map_or(0, |site| site.counts.pages);
+        let pages = pages_of(site);
         let visits = self.need(site) + pages as f64 / 7.0;
         Need { milli_visits: (visits * 1e3).clamp(1.0, 1e15) as u64, pages }
     }
@@ -494,6 +554,7 @@ impl SiteSchedule {
             circles,
             links,
             limit: NEAR_MAX,
+            is_data: false,
         })
     }
 }

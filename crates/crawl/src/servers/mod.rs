@@ -168,9 +168,9 @@ impl Servers {
         self.queues.next_ready_ms()
     }
 
-    /// Queues a known page; smaller priorities go first.
-    pub(crate) fn queue_known(&mut self, due: Box<DuePage>, priority: u64) {
-        self.queues.push(due.page.id.server().0, priority, Task::Page(due));
+    /// Queues a known page that has been waiting since a time; smaller priorities go first.
+    pub(crate) fn queue_known(&mut self, due: Box<DuePage>, priority: u64, since: u64) {
+        self.queues.push_since(due.page.id.server().0, priority, since, Task::Page(due));
     }
 
     /// Queues a new page; no two of a server have the same mark.
@@ -197,6 +197,11 @@ impl Servers {
     /// The next thing to ask a server that may be asked now.
     pub(crate) fn take(&mut self, now_ms: i64) -> Option<(ServerId, Task)> {
         self.queues.take(now_ms).map(|(server, task)| (ServerId(server), task))
+    }
+
+    /// The page that was taken last from a server's queue is asked for.
+    pub(crate) fn asked(&mut self, server: ServerId) {
+        self.queues.asked(server.0);
     }
 
     /// The next thing queued for a server, which is not asked for it.

@@ -136,6 +136,28 @@ mod tests {
         }
     }
 
+    #[test]
+    fn days_without_an_answer_do_not_make_servers_look_overloaded() {
+        for seed in 1..=3 {
+            let options = world(seed, Some("every(2d)"));
+            let report = run(&options).unwrap();
+            assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}");
+            assert_eq!(report.stretch_percent, 100, "seed {seed}: {report:?}");
+            let quiet = run(&CrawlOptions { bad_days: 0, ..options }).unwrap();
+            assert!(report.visits * 10 > quiet.visits * 8, "{report:?}\n{quiet:?}");
+        }
+    }
+
+    #[test]
+    fn missing_pages_are_known_as_such_after_the_clock_was_set_back() {
+        for seed in [10, 15] {
+            let options = CrawlOptions { oddities: true, ..world(seed, Some("every(2d)")) };
+            let report = run(&options).unwrap();
+            assert_eq!(report.violations, Vec::<String>::new(), "seed {seed}");
+            assert!(report.set_back > 0, "seed {seed}: {report:?}");
+        }
+    }
+
     /// What the program does about a clock that was ahead is what keeps pages from being forgotten.
     #[test]
     fn a_clock_that_was_ahead_and_is_believed_is_noticed() {

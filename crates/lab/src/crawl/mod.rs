@@ -20,10 +20,11 @@ pub mod simulation;
 pub mod web;
 
 use nenrin_order::Strategy;
-use nenrin_revisit::{CollectingWindow, RevisitSettings};
+use nenrin_revisit::{CollectingWindow, PolicySpec, RevisitSettings};
 use nenrin_structure::RoundsBy;
 use serde::Serialize;
 
+use self::checkers::Shared;
 pub use ordering::{OrderOutcome, compare_orders};
 pub use sabotage::Sabotage;
 pub use simulation::run;
@@ -104,6 +105,19 @@ impl Default for CrawlOptions {
             overlap: false,
             sabotage: None,
         }
+    }
+}
+
+impl CrawlOptions {
+    /// The visits of a day that pages with times of their own share, where there is a budget.
+    pub fn shared_visits(&self) -> Option<Shared> {
+        let settings = self.continuous.as_ref()?;
+        let of_site = settings.visits_per_day;
+        let visits = of_site.or(self.visits_per_day)?;
+        // Each server is a site, but with partitions one site has them all.
+        let by_all = of_site.is_none() || self.partitions > 1;
+        let by_worth = matches!(settings.policy, PolicySpec::Auto { .. });
+        Some(Shared { visits, by_all, by_worth })
     }
 }
 

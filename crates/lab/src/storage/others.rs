@@ -389,6 +389,7 @@ fn warc(
                 original_url: &original_url,
                 original_at_s,
                 payload_digest: &digest,
+                request_head: b"",
             }
             .write(&mut writer, &info, algorithm),
             None => fields.write(&mut writer, &info, b"", &mut |take| take(&body)),

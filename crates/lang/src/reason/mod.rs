@@ -63,6 +63,8 @@ pub enum Reason {
     },
     /// Asking for it would probably end the site's log-in.
     LogsOut,
+    /// It is a request with a body, which is known only while its page is rendered.
+    NothingToSend,
     /// The site's log-in cannot be read, for this reason.
     LoginUnreadable(String),
     /// The page redirects to where pages redirect that do not exist.
@@ -132,6 +134,9 @@ impl Reason {
             Self::LoggedOut { status: 401, .. } => "logged out: status 401".to_owned(),
             Self::LoggedOut { .. } => "logged out: the log-in page came instead".to_owned(),
             Self::LogsOut => "not visited: it would probably end the log-in".to_owned(),
+            Self::NothingToSend => {
+                "not asked for: what to send is known once its page is rendered again".to_owned()
+            }
             Self::LoginUnreadable(why) => format!("the log-in cannot be read: {why}"),
             Self::RedirectsLikeMissingPages(to) => {
                 format!("soft 404: redirects to {to}, as for pages that do not exist")
@@ -179,6 +184,9 @@ impl Reason {
                 "ログアウトされています：代わりにログイン画面が返りました".to_owned()
             }
             Self::LogsOut => "ログインが終了するおそれがあるため、訪問しません".to_owned(),
+            Self::NothingToSend => {
+                "送信する内容は、ページを次に描画するまで分からないため、要求しません".to_owned()
+            }
             Self::LoginUnreadable(why) => format!("ログイン情報を読めません（{why}）"),
             Self::RedirectsLikeMissingPages(to) => {
                 format!("存在しないページと同じ {to} へ転送されます（ソフト404）")
@@ -236,6 +244,7 @@ mod tests {
             Reason::LoggedOut { status: 401, to: None },
             Reason::LoggedOut { status: 200, to: None },
             Reason::LogsOut,
+            Reason::NothingToSend,
             Reason::LoginUnreadable(text()),
             Reason::RedirectsLikeMissingPages(text()),
             Reason::LooksLikeMissingPages,

@@ -25,10 +25,18 @@ const { isOwn, here, into, leaves, out, place } = addresses(page, native, () => 
 // a script could reach it, and every window that is opened.
 const TAKEN = ["RTCPeerConnection", "webkitRTCPeerConnection", "WebTransport"];
 const fenced = new WeakSet();
+const cookieless = new WeakSet();
 function strip(view) {
   try {
     for (const name of TAKEN) if (view[name]) Object.defineProperty(view, name, { value: undefined });
     if (!fenced.has(view.Node)) { fenced.add(view.Node); fence(view); keepInside(view); }
+    // Native cookies of a frame would be shared by all archived sites.
+    if (view !== window && !cookieless.has(view.Document)) {
+      cookieless.add(view.Document);
+      Object.defineProperty(view.Document.prototype, "cookie", { configurable: true,
+        get: () => document.cookie, set: (text) => { document.cookie = text; } });
+      Object.defineProperty(view, "cookieStore", { value: undefined, configurable: true });
+    }
   } catch { /* A window of another origin cannot be reached by scripts of this one either. */ }
   return view;
 }
@@ -275,10 +283,15 @@ for (const name of ["write", "writeln"]) {
 }
 
 // Requests.
+const requestUrl = Object.getOwnPropertyDescriptor(Request.prototype, "url").get;
 window.fetch = function (input, init) {
   if (input instanceof Request) {
     const to = into(input.url, "oe_");
-    return nativeFetch.call(window, to === input.url ? input : new Request(to, input), init);
+    if (to === requestUrl.call(input)) return nativeFetch.call(window, input, init);
+    if (!input.body) return nativeFetch.call(window, new Request(to, input), init);
+    // A body that is read while it is sent needs another protocol.
+    return input.arrayBuffer().then((body) => nativeFetch.call(window, to, { method: input.method, headers: input.headers,
+      mode: input.mode === "navigate" ? "same-origin" : input.mode, credentials: input.credentials, redirect: input.redirect, body, ...init }));
   }
   return nativeFetch.call(window, into(String(input), "oe_"), init);
 };

@@ -13,9 +13,15 @@
   else define("origin", () => page.server || native.origin);
   self.__nenrin_to = (text) => into(text, "js_");
   const nativeFetch = self.fetch;
-  self.fetch = (input, init) => input instanceof Request
-    ? nativeFetch(into(input.url, "oe_") === input.url ? input : new Request(into(input.url, "oe_"), input), init)
-    : nativeFetch(into(String(input), "oe_"), init);
+  const requestUrl = Object.getOwnPropertyDescriptor(Request.prototype, "url").get;
+  self.fetch = (input, init) => {
+    if (!(input instanceof Request)) return nativeFetch(into(String(input), "oe_"), init);
+    const to = into(input.url, "oe_");
+    if (to === requestUrl.call(input)) return nativeFetch(input, init);
+    if (!input.body) return nativeFetch(new Request(to, input), init);
+    return input.arrayBuffer().then((body) => nativeFetch(to, { method: input.method, headers: input.headers,
+      mode: input.mode, credentials: input.credentials, redirect: input.redirect, body, ...init }));
+  };
   if (self.XMLHttpRequest) {
     const open = XMLHttpRequest.prototype.open;
     XMLHttpRequest.prototype.open = function (method, url, ...rest) {

@@ -43,6 +43,7 @@ pub(crate) struct Diff<'a> {
     pub(crate) blocks: &'a Blocks,
     /// Whether it can be shown as rendered.
     pub(crate) is_page: bool,
+    pub(crate) pictures: Option<&'a [Capture; 2]>,
 }
 
 impl Diff<'_> {
@@ -68,6 +69,7 @@ impl Diff<'_> {
             } @else {
                 p { (self.summary(removed, added)) }
                 @if removed + added == 0 { p { (t("No difference in the text that readers see.", "読者が目にする文章に違いはありません。")) } }
+                (picture_list(self.ask, self.pictures))
                 table.diff { (self.rows(&changes)) }
                 (self.block_list())
             }
@@ -204,13 +206,41 @@ fn changed_row(old: Option<&String>, new: Option<&String>, actions: &Markup) -> 
     }
 }
 
+/// Pictures of both versions, and one of what differs: pixels that are the same are black in it.
+fn picture_list(ask: &Ask, pictures: Option<&[Capture; 2]>) -> Markup {
+    let Some([old, new]) = pictures else { return html! {} };
+    let t = |en, ja| ask.lang().t(en, ja);
+    let address = |shown: &Capture| format!("/web/{}id_/{}", Stamp(shown.at_s), shown.url);
+    let picture = |shown: &Capture, alt: &str| {
+        html! { img src=(address(shown)) alt=(alt) loading="lazy"; }
+    };
+    html! {
+        details.pictures {
+            summary { (t("Pictures of both", "両方の画像")) }
+            @if old.version == new.version {
+                p { (t("Both were rendered to the same picture.", "どちらも同じ画像に描画されました。")) }
+            }
+            div {
+                figure { (picture(old, t("older version", "古い版"))) figcaption { (Stamp(old.at_s).plain()) } }
+                figure { (picture(new, t("newer version", "新しい版"))) figcaption { (Stamp(new.at_s).plain()) } }
+                @if old.version != new.version {
+                    figure {
+                        div.difference { (picture(old, "")) (picture(new, t("difference", "差分"))) }
+                        figcaption { (t("Difference: black where both are the same", "差分（同じ部分は黒）")) }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Both versions as rendered, in two frames.
 pub(crate) fn side_by_side(
     ask: &Ask,
     url: &CanonicalUrl,
-    old: &Capture,
-    new: &Capture,
+    (old, new): (&Capture, &Capture),
     frames: &[String; 2],
+    pictures: Option<&[Capture; 2]>,
 ) -> Markup {
     let t = |en, ja| ask.lang().t(en, ja);
     let (from, to) = (Stamp(old.at_s), Stamp(new.at_s));
@@ -220,6 +250,7 @@ pub(crate) fn side_by_side(
         p { a href={ "/diff/" (from) "/" (to) "/" (url) } { (t("As text", "文章で比較")) } ", "
             a href={ "/web/*/" (url) } { (t("all versions", "すべての版")) }
             (in_interface(ask, url, ", ")) }
+        (picture_list(ask, pictures))
         p.changes {
             button type="button" value="-1" disabled { "◀ " (t("previous change", "前の変更")) } " "
             button type="button" value="1" disabled { (t("next change", "次の変更")) " ▶" } " "

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::coded::Rough;
 use super::column;
-use super::rhythm::Rhythm;
+use super::rhythm::{KeptHours, Rhythm};
 use crate::DAY_S;
 use crate::missed::changed_buckets;
 use crate::varint::{Reader, put};
@@ -14,8 +14,8 @@ pub(crate) const OPEN_DAYS: usize = 30;
 const WEEK: i64 = 7;
 /// Frozen weeks that are kept; a page not visited for longer is taken to have had average weeks.
 const MAX_WEEKS: usize = 48;
-/// The bit, above the days of a week, that says how hours of a rhythm are kept.
-const HAS_GUESSES: u32 = 4;
+/// From this bit on, above the days of a week, a number says how hours of a rhythm are kept.
+const KEPT_HOURS: u32 = 4;
 
 /// Changes credited to a day and exposure to it, for the multiplicative clock and for bulk edits.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -261,7 +261,8 @@ impl Clock {
             column::write(bytes, &days, as_the_day_before);
         }
         let has_rhythm = !self.rhythm.is_silent();
-        let flags = u64::from(has_rhythm) | u64::from(has_rhythm) << HAS_GUESSES;
+        let kept = if has_rhythm { KeptHours::Guesses } else { KeptHours::Sums };
+        let flags = u64::from(has_rhythm) | (kept as u64) << KEPT_HOURS;
         put(bytes, self.partial_days.unsigned_abs() << 1 | flags);
         if has_rhythm {
             self.rhythm.write(bytes);
@@ -282,11 +283,12 @@ impl Clock {
                 *part(sums) = day.value();
             }
         }
-        let flags = reader.varint().filter(|&flags| flags >> HAS_GUESSES <= 1)?;
-        let days = (flags & ((1 << HAS_GUESSES) - 1)) >> 1;
+        let flags = reader.varint()?;
+        let kept = KeptHours::from_number(flags >> KEPT_HOURS)?;
+        let days = (flags & ((1 << KEPT_HOURS) - 1)) >> 1;
         clock.partial_days = i64::try_from(days).ok().filter(|&days| days < WEEK)?;
         if flags & 1 == 1 {
-            clock.rhythm = Rhythm::read(reader, flags >> HAS_GUESSES == 1)?;
+            clock.rhythm = Rhythm::read(reader, kept)?;
         }
         let weeks = reader.varint().filter(|&weeks| weeks <= MAX_WEEKS as u64)? as usize;
         clock.weeks.resize(weeks, Passed::default());

@@ -9,15 +9,26 @@ const ARRIVALS_AT_ONCE: f64 = 0.01;
 /// Days that the expectation is trusted for before what was done counts.
 const TRUST_DAYS: f64 = 0.5;
 /// Second visits come within a week, if they take no more than this share of what is left.
-const EXPLORE_DAYS: f64 = 7.0;
+pub(super) const EXPLORE_DAYS: f64 = 7.0;
 const EXPLORE_SHARE: f64 = 0.5;
 /// The share of all visits that pages seen twice have at least.
 const KNOWN_SHARE: f64 = 0.5;
 /// By how much more pages may ask for than a day has: those that are worth most are chosen of them,
 /// and hardly a visit is left over.
 const ASKED_SHARE: f64 = 1.3;
-/// Numbers that are kept of a price.
-const NUMBERS: usize = 13;
+/// Days over which the usual need of a page is averaged: at most, and as a share of the days that pages
+/// are known, since what is asked for falls while they are learnt.
+const USUAL_DAYS: f64 = 60.0;
+const USUAL_SHARE: f64 = 0.3;
+/// How far a budget in all follows the usual need, and not that of the day: a power. And by how much
+/// the two may differ at most.
+const CALM: f64 = 0.7;
+const CALM_MOST: f64 = 20.0;
+/// Numbers that are kept of a price, and how many were before the usual need was known.
+const NUMBERS: usize = 15;
+const NUMBERS_BEFORE: usize = 13;
+/// The flag of a price that is kept with all its numbers.
+const HAS_USUAL: u8 = 4;
 /// Least and most expected changes at which a visit pays.
 const BOUNDS: (f64, f64) = (0.01, 20.0);
 
@@ -69,6 +80,8 @@ pub(super) struct Price {
     once: f64,
     pages: f64,
     budget: Option<Budget>,
+    /// Visits per day that a page can have: one in every slot.
+    most_a_page: f64,
     /// Days over which reality counts.
     days: f64,
     /// By how much more is expected to be asked for than the need says, before days have shown it.
@@ -85,16 +98,21 @@ pub(super) struct Price {
     expected: f64,
     /// New pages per day, the past fading.
     arrivals: f64,
+    /// What a page that was seen twice usually asks for, per day at a price of 1; 0 before it is known.
+    usual_need: f64,
+    /// Days that pages are known, on average.
+    known_days: f64,
 }
 
 impl Price {
-    pub(super) fn new(days: f64, caution: f64) -> Self {
+    pub(super) fn new(days: f64, caution: f64, most_a_page: f64) -> Self {
         Self {
             usual: 0.8,
             need: 0.0,
             once: 0.0,
             pages: 0.0,
             budget: None,
+            most_a_page,
             days,
             caution,
             per_day: 0.0,
@@ -105,13 +123,15 @@ impl Price {
             done: 0.0,
             expected: 0.0,
             arrivals: 0.0,
+            usual_need: 0.0,
+            known_days: 0.0,
         }
     }
 
     /// The price as bytes: one flag byte and the numbers.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let flags = u8::from(self.budget.is_some()) | u8::from(self.rolled_s.is_some()) << 1;
-        let mut bytes = vec![flags];
+        let mut bytes = vec![flags | HAS_USUAL];
         for number in self.numbers() {
             bytes.extend_from_slice(&number.to_le_bytes());
         }
@@ -134,35 +154,41 @@ impl Price {
             self.done,
             self.expected,
             self.arrivals,
+            self.usual_need,
+            self.known_days,
         ]
     }
 
     /// Reads what [`Price::to_bytes`] wrote, and returns the bytes after it.
     pub(super) fn read<'a>(&self, bytes: &'a [u8]) -> Result<(Self, &'a [u8]), RevisitError> {
         let damaged = || RevisitError::BadShared { what: "price of a visit" };
-        let (head, rest) = bytes.split_at_checked(1 + 8 * NUMBERS).ok_or_else(damaged)?;
+        let (&flags, bytes) = bytes.split_first().ok_or_else(damaged)?;
+        let kept = if flags & HAS_USUAL != 0 { NUMBERS } else { NUMBERS_BEFORE };
+        let (head, rest) = bytes.split_at_checked(8 * kept).ok_or_else(damaged)?;
         let mut numbers = [0.0; NUMBERS];
-        for (number, bytes) in numbers.iter_mut().zip(head[1..].as_chunks().0) {
+        for (number, bytes) in numbers.iter_mut().zip(head.as_chunks().0) {
             *number = f64::from_le_bytes(*bytes);
         }
-        if numbers.iter().any(|number| !number.is_finite()) || head[0] > 3 {
+        if numbers.iter().any(|number| !number.is_finite()) || flags > 7 {
             return Err(damaged());
         }
         let [need, once, pages, visits, end_s, per_day, spent, rolled_s, ..] = numbers;
-        let [.., revisits, new_pages, done, expected, arrivals] = numbers;
+        let [.., revisits, new_pages, done, expected, arrivals, usual_need, known_days] = numbers;
         let price = Self {
             need,
             once,
             pages,
-            budget: (head[0] & 1 != 0).then(|| Budget::from_numbers(visits, end_s)),
+            budget: (flags & 1 != 0).then(|| Budget::from_numbers(visits, end_s)),
             per_day,
             spent,
-            rolled_s: (head[0] & 2 != 0).then_some(rolled_s as i64),
+            rolled_s: (flags & 2 != 0).then_some(rolled_s as i64),
             revisits,
             new_pages,
             done,
             expected,
             arrivals,
+            usual_need,
+            known_days,
             ..self.clone()
         };
         Ok((price, rest))
@@ -177,7 +203,22 @@ impl Price {
         if self.budget.is_none() || self.per_day <= 0.0 {
             return self.usual;
         }
-        (self.skew() * self.need / self.per_day).clamp(BOUNDS.0, BOUNDS.1)
+        (self.skew() * self.need_to_meet() / self.per_day).clamp(BOUNDS.0, BOUNDS.1)
+    }
+
+    /// The need that the budget is to meet. A budget in all can give a busy time more visits than a
+    /// quiet one, so its price follows what pages usually ask for more than what they ask for now.
+    fn need_to_meet(&self) -> f64 {
+        let usual = self.usual_need * self.seen_twice();
+        if usual <= 0.0 || !matches!(self.budget, Some(Budget::InAll { .. })) {
+            return self.need;
+        }
+        let ratio = usual / self.need.max(f64::MIN_POSITIVE);
+        self.need * ratio.clamp(1.0 / CALM_MOST, CALM_MOST).powf(CALM)
+    }
+
+    fn seen_twice(&self) -> f64 {
+        (self.pages - self.once).max(0.0)
     }
 
     pub(super) fn set_threshold(&mut self, threshold: f64) {
@@ -252,14 +293,30 @@ impl Price {
             (std::mem::take(&mut self.revisits), std::mem::take(&mut self.new_pages));
         if !is_first {
             let keep = (-days / self.days).exp();
-            let expected = self.need / self.threshold() * days;
+            // Below a price of 1, pages ask for more than their slots allow.
+            let most = self.seen_twice() * self.most_a_page;
+            let expected = (self.need / self.threshold()).min(most) * days;
             self.done = self.done * keep + revisits;
             self.expected = self.expected * keep + expected;
             let most = (3.0 * self.arrivals + ARRIVALS_AT_ONCE * self.pages) * days;
             let keep = (-days / ARRIVAL_DAYS).exp();
             self.arrivals = self.arrivals * keep + new_pages.min(most) / days * (1.0 - keep);
         }
+        self.follow_usual(new_pages, days);
         self.per_day = self.allowed_per_day(now_s);
+    }
+
+    /// Takes the days since the last roll, and the pages that they brought, into the usual need.
+    fn follow_usual(&mut self, new_pages: f64, days: f64) {
+        let old = 1.0 - (new_pages / self.pages.max(1.0)).min(1.0);
+        self.known_days = (self.known_days + days) * old;
+        let seen_twice = self.seen_twice();
+        if seen_twice < 1.0 {
+            return;
+        }
+        let over = (USUAL_SHARE * self.known_days).clamp(1.0, USUAL_DAYS);
+        let keep = if self.usual_need > 0.0 { (-days / over).exp() } else { 0.0 };
+        self.usual_need = self.usual_need * keep + self.need / seen_twice * (1.0 - keep);
     }
 
     /// Visits per day that first and second visits leave to known pages.
@@ -293,8 +350,8 @@ mod tests {
 
     /// A world whose visits are twice what the need promises.
     fn spend(visits: f64) -> (f64, i64) {
-        let mut price = Price::new(25.0, 2.0);
-        price.need = 100.0;
+        let mut price = Price::new(25.0, 2.0, 24.0);
+        (price.need, price.pages) = (100.0, 50.0);
         price.begin(Some(Budget::InAll { visits, end_s: 365 * DAY_S }));
         let (mut spent, mut last_day) = (0.0, 0);
         for day in 0..365 {
@@ -322,8 +379,8 @@ mod tests {
 
     /// Pages ask for five times what a day has; returns the price after so many days.
     fn price_under_pressure(days: i64) -> f64 {
-        let mut price = Price::new(20.0, 1.0);
-        price.need = 100.0;
+        let mut price = Price::new(20.0, 1.0, 24.0);
+        (price.need, price.pages) = (100.0, 50.0);
         price.begin(Some(Budget::PerDay(50.0)));
         for day in 0..days {
             price.roll(day * DAY_S);
@@ -343,8 +400,8 @@ mod tests {
 
     #[test]
     fn first_visits_leave_at_least_half_of_a_day_to_known_pages() {
-        let mut price = Price::new(20.0, 1.0);
-        price.need = 100.0;
+        let mut price = Price::new(20.0, 1.0, 24.0);
+        (price.need, price.pages) = (100.0, 50.0);
         price.begin(Some(Budget::PerDay(50.0)));
         for day in 0..400 {
             price.roll(day * DAY_S);
@@ -357,25 +414,55 @@ mod tests {
     }
 
     #[test]
+    fn a_busy_time_gets_more_of_a_budget_in_all_than_a_quiet_one() {
+        let mut price = Price::new(20.0, 1.0, 24.0);
+        (price.need, price.pages) = (100.0, 50.0);
+        price.begin(Some(Budget::InAll { visits: 36_500.0, end_s: 365 * DAY_S }));
+        let mut made = Vec::new();
+        for day in 0..300 {
+            price.need = if (200..210).contains(&day) { 400.0 } else { 100.0 };
+            price.roll(day * DAY_S);
+            let today = price.need / price.threshold();
+            (0..today as u32).for_each(|_| price.visited(9, 1.0));
+            made.push(today);
+        }
+        let (quiet, busy) = (made[195], made[200..205].iter().sum::<f64>() / 5.0);
+        assert!(busy > 1.8 * quiet, "{quiet} {busy}");
+        assert!(made[299] > 0.7 * quiet, "{quiet} {}", made[299]);
+    }
+
+    #[test]
+    fn a_price_that_was_kept_without_its_usual_need_is_read() {
+        let mut price = Price::new(25.0, 2.0, 24.0);
+        (price.need, price.pages, price.arrivals) = (100.0, 7.0, 3.0);
+        let mut old = price.to_bytes();
+        old[0] &= !HAS_USUAL;
+        old.truncate(1 + 8 * NUMBERS_BEFORE);
+        old.push(9);
+        let (read, rest) = price.read(&old).unwrap();
+        assert_eq!((read.to_bytes(), rest), (price.to_bytes(), &[9][..]));
+    }
+
+    #[test]
     fn a_price_comes_back_from_its_bytes() {
-        let mut price = Price::new(25.0, 2.0);
-        price.need = 100.0;
+        let mut price = Price::new(25.0, 2.0, 24.0);
+        (price.need, price.pages) = (100.0, 50.0);
         price.begin(Some(Budget::InAll { visits: 9_000.0, end_s: 90 * DAY_S }));
         (0..20).for_each(|day| price.roll(day * DAY_S));
         price.visited(0, 1.0);
         let bytes = [price.to_bytes(), vec![1, 2]].concat();
-        let (read, rest) = Price::new(25.0, 2.0).read(&bytes).unwrap();
+        let (read, rest) = Price::new(25.0, 2.0, 24.0).read(&bytes).unwrap();
         assert_eq!((read.to_bytes(), rest), (price.to_bytes(), &[1, 2][..]));
         assert_eq!(read.budget(), price.budget());
         price.begin(Some(Budget::PerDay(7.5)));
-        let (read, _) = Price::new(25.0, 2.0).read(&price.to_bytes()).unwrap();
+        let (read, _) = Price::new(25.0, 2.0, 24.0).read(&price.to_bytes()).unwrap();
         assert_eq!(read.budget(), Some(Budget::PerDay(7.5)));
         assert!(price.read(&bytes[..40]).is_err());
     }
 
     #[test]
     fn without_a_budget_the_price_stays() {
-        let mut price = Price::new(25.0, 2.0);
+        let mut price = Price::new(25.0, 2.0, 24.0);
         price.need = 1e6;
         (0..100).for_each(|day| price.roll(day * DAY_S));
         assert_eq!(price.threshold(), 0.8);

@@ -16,9 +16,13 @@ struct Doubt {
     sure: f32,
 }
 
-/// Hours that hold most changes of a day, as guesses: for each length, one beginning with every hour.
-const LENGTHS: [usize; 2] = [1, 4];
-const GUESSES: usize = HOURS * LENGTHS.len();
+/// Hours that hold most changes of a day, as guesses: so many hours in a row, which come again after so
+/// many, one guess for each hour that they can begin with.
+const SHAPES: [(usize, usize); 6] =
+    [(1, HOURS), (4, HOURS), (1, HOURS / 2), (1, HOURS / 3), (1, HOURS / 4), (1, HOURS / 6)];
+const GUESSES: usize = 78;
+/// Guesses that were kept before hours could come again within a day: the first of them.
+const GUESSES_ONCE_A_DAY: usize = 2 * HOURS;
 /// The share of a day's changes that a guess puts into its hours; the rest is even.
 const IN_HOURS: f32 = 0.85;
 /// How likely it is, before anything was seen, that there are no such hours.
@@ -46,6 +50,32 @@ const PEAK: f32 = 1.5;
 const LONGEST_PEAK: usize = 6;
 /// No hour and no weekday is taken to run slower than this.
 const SLOWEST: f32 = 0.05;
+
+/// Hours in which most changes come.
+#[derive(Debug, Clone, Copy)]
+struct Guess {
+    first: usize,
+    length: usize,
+    every: usize,
+}
+
+impl Guess {
+    fn all() -> impl Iterator<Item = Self> {
+        SHAPES
+            .into_iter()
+            .flat_map(|(length, every)| (0..every).map(move |first| Self { first, length, every }))
+    }
+
+    fn hours(self) -> impl Iterator<Item = usize> {
+        let starts = (self.first..HOURS).step_by(self.every);
+        starts.flat_map(move |start| (start..start + self.length).map(|hour| hour % HOURS))
+    }
+
+    /// How many times as many hours a day has.
+    fn rarity(self) -> f32 {
+        self.every as f32 / self.length as f32
+    }
+}
 
 /// Changes credited, and how many were expected if all hours (or days) were alike.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -153,13 +183,10 @@ impl BusyHours {
         let weights = self.foretold.map(|nats| prior * nats.exp());
         let whole = NO_HOURS + weights.iter().sum::<f32>();
         self.paces = above.map(|pace| pace * NO_HOURS / whole);
-        for (guess, weight) in weights.iter().enumerate() {
-            let (length, first) = (LENGTHS[guess / HOURS], guess % HOURS);
+        for (guess, weight) in Guess::all().zip(weights) {
             let share = weight / whole;
             self.paces.iter_mut().for_each(|pace| *pace += share * (1.0 - IN_HOURS));
-            for hour in first..first + length {
-                self.paces[hour % HOURS] += share * IN_HOURS * (HOURS / length) as f32;
-            }
+            guess.hours().for_each(|hour| self.paces[hour] += share * IN_HOURS * guess.rarity());
         }
     }
 
@@ -169,10 +196,8 @@ impl BusyHours {
         let all: f32 = even.iter().sum();
         let usual = chance_log(all, changed);
         let mut told = [0.0; GUESSES];
-        for (guess, told) in told.iter_mut().enumerate() {
-            let (length, first) = (LENGTHS[guess / HOURS], guess % HOURS);
-            let inside: f32 = (first..first + length).map(|hour| even[hour % HOURS]).sum();
-            let inside = inside * (HOURS / length) as f32;
+        for (guess, told) in Guess::all().zip(&mut told) {
+            let inside = guess.rarity() * guess.hours().map(|hour| even[hour]).sum::<f32>();
             *told = chance_log((1.0 - IN_HOURS) * all + IN_HOURS * inside, changed) - usual;
         }
         if told.iter().all(|told| told.abs() < TELLS) {
@@ -197,8 +222,8 @@ impl BusyHours {
         column::write(bytes, &self.foretold.each_ref().map(code), as_the_last);
     }
 
-    fn read(reader: &mut Reader<'_>) -> Option<Self> {
-        let codes = column::read(reader, GUESSES, as_the_last)?;
+    fn read(reader: &mut Reader<'_>, guesses: usize) -> Option<Self> {
+        let codes = column::read(reader, guesses, as_the_last)?;
         let mut hours = Self::EVEN;
         for (nats, code) in hours.foretold.iter_mut().zip(codes) {
             *nats = (f32::from(code.0) / NAT_STEPS + FORETOLD.0).min(FORETOLD.1);
@@ -385,12 +410,27 @@ impl Rhythm {
 
     /// Reads what was seen; the paces are to be set from it. Before hours were guessed, changes and
     /// expected ones were kept for each of them, which are left out.
-    pub(crate) fn read(reader: &mut Reader<'_>, has_guesses: bool) -> Option<Self> {
-        let hours = match has_guesses {
-            true => BusyHours::read(reader)?,
-            false => Wheel::<HOURS>::read(reader).map(|_| BusyHours::EVEN)?,
+    pub(crate) fn read(reader: &mut Reader<'_>, kept: KeptHours) -> Option<Self> {
+        let hours = match kept {
+            KeptHours::Sums => Wheel::<HOURS>::read(reader).map(|_| BusyHours::EVEN)?,
+            KeptHours::OnceADay => BusyHours::read(reader, GUESSES_ONCE_A_DAY)?,
+            KeptHours::Guesses => BusyHours::read(reader, GUESSES)?,
         };
         Some(Self { hours, week: Wheel::read(reader)?, ..Self::EVEN })
+    }
+}
+
+/// How the hours of a rhythm were kept, by the number that says so: once as sums, then as guesses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeptHours {
+    Sums = 0,
+    OnceADay = 1,
+    Guesses = 2,
+}
+
+impl KeptHours {
+    pub(crate) fn from_number(number: u64) -> Option<Self> {
+        [Self::Sums, Self::OnceADay, Self::Guesses].into_iter().find(|kept| *kept as u64 == number)
     }
 }
 
@@ -405,4 +445,19 @@ fn hour_of(at_s: i64) -> usize {
 
 fn weekday(day: i64) -> usize {
     day.rem_euclid(WEEKDAYS as i64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guesses_cover_every_shape_and_weigh_a_whole_day() {
+        assert_eq!(Guess::all().count(), GUESSES);
+        for guess in Guess::all() {
+            let hours: Vec<usize> = guess.hours().collect();
+            assert!(hours.iter().all(|hour| *hour < HOURS), "{guess:?}");
+            assert_eq!(hours.len() as f32 * guess.rarity(), HOURS as f32, "{guess:?}");
+        }
+    }
 }

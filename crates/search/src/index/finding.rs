@@ -37,7 +37,20 @@ pub enum Order {
     Newest,
 }
 
+impl Order {
+    /// Sorts pages of several indexes.
+    pub(crate) fn sort(self, found: &mut [Found]) {
+        match self {
+            Self::Best => {
+                found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.page.cmp(&b.page)));
+            }
+            Self::Newest => found.sort_by_key(|one| std::cmp::Reverse((newest(one), one.page))),
+        }
+    }
+}
+
 /// Which of the answers are wanted.
+#[derive(Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) order: Order,
     pub(crate) skip: usize,
@@ -118,7 +131,7 @@ impl Index {
                     slots: record.slots,
                 });
                 if wanted.order == Order::Newest {
-                    found.sort_by_key(|one| std::cmp::Reverse((newest(one), one.page)));
+                    Order::Newest.sort(&mut found);
                     found.truncate(enough);
                 }
             }

@@ -31,7 +31,7 @@ pub(crate) fn is_pdf(body: &[u8]) -> bool {
 
 /// The text of a PDF file, at most so many bytes of it. A file that is encrypted or damaged has the
 /// text that can be read, possibly none.
-pub(crate) fn pdf_text(body: &[u8], max_bytes: usize) -> PageText {
+pub fn pdf_text(body: &[u8], max_bytes: usize) -> PageText {
     let objects = Objects::of(body);
     if objects.is_encrypted() {
         return PageText::default();

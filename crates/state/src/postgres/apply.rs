@@ -146,6 +146,7 @@ impl Work<'_, '_> {
             row.enter_queue(rules::wait(false, found.depth), self.settings.bucket_s);
         }
         self.pages.insert(page, row);
+        self.entered.insert(page);
         self.by_nth.insert(nth, page);
         self.enter_member(site, page, found);
         self.sums.count_page(site);
@@ -516,9 +517,9 @@ impl Work<'_, '_> {
             Mail::MoreShare { hash, micros } => {
                 *self.received_more.entry(*hash).or_default() += micros;
             }
-            Mail::RoundEnd { site, ended } => joint::round_ended(self, from, *site, *ended)?,
+            Mail::RoundEnd { site, ended } => joint::round_ended(self, from, *site, *ended),
             &Mail::Need { site, day, need } => {
-                joint::need(self, from, site, day, need)?;
+                joint::need(self, from, site, day, need);
             }
             Mail::Top { site, at_s, url } => {
                 self.add_tops(*site, std::slice::from_ref(url), *at_s)?;

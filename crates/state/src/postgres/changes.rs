@@ -165,7 +165,7 @@ impl Changes for PostgresState {
         let removed: Vec<bool> = read.iter().map(|(.., summary)| summary.removed).collect();
         let previous: Vec<Option<i64>> =
             read.iter().map(|(.., summary)| summary.previous.map(|v| v.0 as i64)).collect();
-        self.write(|t| {
+        self.write_aside(|t| {
             let kept = t.execute(
                 "INSERT INTO @summaries
                  SELECT DISTINCT ON (k.version) k.version, k.title, k.line, k.removed, k.previous

@@ -1,14 +1,17 @@
 //! One commit.
 
-use std::sync::PoisonError;
+use std::{collections::BTreeMap, sync::PoisonError};
 
 use super::{
-    engine::{Failure, Fate, PostgresState, Step, Tx, Unsure},
-    joint, needs,
+    engine::{Failure, Fate, PostgresState, Step, Unsure},
+    held::{ChangedPage, Kept},
+    joint,
+    loads::Loads,
+    needs,
     work::Work,
 };
 use crate::{
-    Change, Committed, Epoch, StateError,
+    Change, Committed, Epoch, ServerRecord, StateError,
     known::{Fresh, Known},
 };
 
@@ -26,26 +29,40 @@ impl PostgresState {
             return Ok(committed);
         }
         let mut known = self.known();
-        let made = self.write_until_sure(|t| {
+        let needs = needs::of(changes, &known, self.settings);
+        let loads = Loads::of(&needs, self.settings, &self.schema);
+        self.begin_change();
+        let made = self.write_until_sure(&loads.asks, |t, loaded| {
             let current = t.head.epoch;
-            if let Some(Epoch(held)) = epoch.filter(|held| *held != current) {
-                return Err(StateError::Superseded { held, current: current.0 }.into());
+            match epoch {
+                Some(Epoch(held)) if held != current.0 => {
+                    return Err(StateError::Superseded { held, current: current.0 }.into());
+                }
+                Some(_) => {}
+                None => t.head.outside += 1,
             }
-            make(t, changes, &known)
+            let mut work = Work::loaded(t, &needs, &loads, &loaded)?;
+            make(&mut work, changes, &known)
         });
         match made {
-            Ok((committed, fresh)) => {
+            Ok((committed, fresh, kept)) => {
                 for (key, depth, place) in fresh {
                     known.learn(key, depth, place);
                 }
+                self.end_change(Some((changes, kept)));
                 Ok(committed)
             }
-            Err(Failure::Unsure(transaction, (committed, _), error)) => {
-                let mut unsure = self.unsure.lock().unwrap_or_else(PoisonError::into_inner);
-                *unsure = Some(Unsure { transaction, digest: digest(changes), committed });
-                Err(error)
+            Err(failure) => {
+                self.end_change(None);
+                Err(match failure {
+                    Failure::Unsure(transaction, (committed, ..), error) => {
+                        let mut unsure = self.unsure.lock().unwrap_or_else(PoisonError::into_inner);
+                        *unsure = Some(Unsure { transaction, digest: digest(changes), committed });
+                        error
+                    }
+                    Failure::Final(error) | Failure::Again(error) => error,
+                })
             }
-            Err(Failure::Final(error) | Failure::Again(error)) => Err(error),
         }
     }
 
@@ -62,23 +79,59 @@ impl PostgresState {
     }
 }
 
+/// What a commit leaves of rows that a holder keeps, before they are written.
+fn kept(work: &Work<'_, '_>) -> Kept {
+    let new_servers = work.new_servers.iter().filter_map(|(id, name)| {
+        Some(ServerRecord {
+            id: *id,
+            server: name.clone().try_into().ok()?,
+            robots: None,
+            robots_tried_s: None,
+            asked_ms: None,
+            resting_until_ms: None,
+            strikes: 0,
+            notes: BTreeMap::new(),
+            stretch_percent: 100,
+        })
+    });
+    let pages = work.pages.values().filter_map(|row| {
+        let page = &row.page;
+        let member = work.members.get(&(page.site, page.id));
+        if !row.is_changed && member.is_none_or(|member| !member.is_changed) {
+            return None;
+        }
+        let is_new = page.visited_s.is_none() && page.due_s.is_some();
+        Some(ChangedPage {
+            nth: page.nth,
+            page: is_new.then(|| (page.clone(), row.pulled.is_some())),
+            member: member.map(|member| (member.depth, member.hops)),
+            is_entered: work.entered.contains(&page.id),
+        })
+    });
+    let (outside, pages) = (work.t.head.outside, pages.collect());
+    Kept { outside, new_servers: new_servers.collect(), pages }
+}
+
 fn digest(changes: &[Change]) -> [u8; 32] {
     *blake3::hash(format!("{changes:?}").as_bytes()).as_bytes()
 }
 
-fn make(t: &mut Tx<'_>, changes: &[Change], known: &Known) -> Step<(Committed, Vec<Fresh>)> {
+fn make(
+    work: &mut Work<'_, '_>,
+    changes: &[Change],
+    known: &Known,
+) -> Step<(Committed, Vec<Fresh>, Kept)> {
     let (mut committed, mut fresh) = (Committed::default(), Vec::new());
-    let needs = needs::of(changes, known, t.settings);
-    let mut work = Work::load(t, &needs)?;
     for change in changes {
         work.apply(change, known, &mut fresh, &mut committed)?;
     }
-    work.finish(&mut committed)?;
+    let kept = kept(work);
+    work.finish(&mut committed);
     for change in changes {
         // A round may end in the same commit as its last visits: counts go first.
         if let Change::RoundEnd(end) = change {
-            joint::end_round(&mut work, end)?;
+            joint::end_round(work, end);
         }
     }
-    Ok((committed, fresh))
+    Ok((committed, fresh, kept))
 }

@@ -44,17 +44,23 @@ impl PostgresState {
         }
     }
 
-    fn with_notes(&self, mut servers: Vec<ServerRecord>) -> Result<Vec<ServerRecord>, StateError> {
-        let wanted: Vec<i32> = servers.iter().map(|server| server.id.0 as i32).collect();
-        let found =
-            self.read("SELECT server, name, value FROM @notes WHERE server = ANY($1)", &[&wanted])?;
-        let notes = self.all(&found, |row| {
-            Ok((ServerId(number(row, 0)?), get::<String>(row, 1)?, get::<String>(row, 2)?))
-        })?;
+    /// The records of servers, from the database.
+    fn read_servers(&self, wanted: &[ServerId]) -> Result<Vec<ServerRecord>, StateError> {
+        let wanted: Vec<i32> = wanted.iter().map(|id| id.0 as i32).collect();
+        let servers = format!("SELECT {} FROM @servers s WHERE s.id = ANY($1)", rows::SERVER);
+        let notes = "SELECT server, name, value FROM @notes WHERE server = ANY($1)";
+        let found = self.read_all(&[
+            self.ask(&servers, vec![Box::new(wanted.clone())]),
+            self.ask(notes, vec![Box::new(wanted)]),
+        ])?;
+        let [servers, notes] = found.as_slice() else { return Ok(Vec::new()) };
         let mut by_server: BTreeMap<ServerId, BTreeMap<String, String>> = BTreeMap::new();
-        for (server, name, value) in notes {
+        for (server, name, value) in
+            self.all(notes, |row| Ok((ServerId(number(row, 0)?), get(row, 1)?, get(row, 2)?)))?
+        {
             by_server.entry(server).or_default().insert(name, value);
         }
+        let mut servers = self.all(servers, rows::server)?;
         for server in &mut servers {
             server.notes = by_server.remove(&server.id).unwrap_or_default();
         }
@@ -79,38 +85,45 @@ impl PostgresState {
             rows::SERVER_OF_PAGE
         );
         let room = count(room);
+        let (before, last) = query.server.map_or((-1, PageId(i64::MAX)), |server| {
+            (last_page(server).0 - (1 << PageId::HASH_BITS), last_page(server))
+        });
         let found = match query.server {
+            // No index has them: of a server with many, that the machine sets aside, they are taken as
+            // they come.
+            _ if query.new => self.read(
+                &format!(
+                    "{columns} FROM @pages p {join}
+                     WHERE p.bucket = {NEW_BUCKET} AND p.id > $1 AND p.id <= $2
+                     AND p.site <> ALL($3) ORDER BY p.id LIMIT $4"
+                ),
+                &[&after.0.max(before), &last.0, &without, &room],
+            )?,
             None => self.read(
                 &format!(
                     "{columns} FROM @pages p {join}
-                     WHERE p.bucket IS NOT NULL AND p.bucket <= $3 AND (p.bucket, p.id) > ($1, $2)
+                     WHERE p.bucket < {NEW_BUCKET} AND p.bucket <= $3
+                     AND (p.bucket, p.id) > ($1, $2)
                      AND p.site <> ALL($4) ORDER BY p.bucket, p.id LIMIT $5"
                 ),
                 &[&bucket, &after.0, &last_bucket, &without, &room],
             )?,
             // Of one server bucket by bucket: the queue has an index by bucket and number.
-            Some(server) => self.read(
+            Some(_) => self.read(
                 &format!(
                     "WITH RECURSIVE b(bucket) AS (
-                        (SELECT bucket FROM @pages WHERE bucket >= $1 AND bucket <= $3
-                         ORDER BY bucket LIMIT 1)
-                        UNION ALL SELECT (SELECT q.bucket FROM @pages q WHERE q.bucket > b.bucket
+                        (SELECT bucket FROM @pages WHERE bucket < {NEW_BUCKET} AND bucket >= $1
+                         AND bucket <= $3 ORDER BY bucket LIMIT 1)
+                        UNION ALL SELECT (SELECT q.bucket FROM @pages q
+                            WHERE q.bucket < {NEW_BUCKET} AND q.bucket > b.bucket
                             AND q.bucket <= $3 ORDER BY q.bucket LIMIT 1)
                         FROM b WHERE b.bucket IS NOT NULL)
                      {columns} FROM b JOIN @pages p ON p.bucket = b.bucket
-                        AND p.id > $6 AND p.id <= $7 {join}
+                        AND p.bucket < {NEW_BUCKET} AND p.id > $6 AND p.id <= $7 {join}
                      WHERE (p.bucket, p.id) > ($1, $2) AND p.site <> ALL($4)
                      ORDER BY p.bucket, p.id LIMIT $5"
                 ),
-                &[
-                    &bucket,
-                    &after.0,
-                    &last_bucket,
-                    &without,
-                    &room,
-                    &(last_page(server).0 - (1 << PageId::HASH_BITS)),
-                    &last_page(server).0,
-                ],
+                &[&bucket, &after.0, &last_bucket, &without, &room, &before, &last.0],
             )?,
         };
         self.all(&found, |row| Ok((get(row, 26)?, rows::due_page(row)?)))
@@ -155,12 +168,6 @@ impl PostgresState {
             };
             Ok((Nth(number(row, 8)?), page, get(row, 10)?))
         })
-    }
-
-    /// Mail to other partitions that they have not taken in yet.
-    pub(super) fn mail_waiting(&self) -> Result<u64, StateError> {
-        let found = self.read("SELECT COUNT(*) FROM @outbox", &[])?;
-        self.one(&found, |row| unsigned(row, 0))
     }
 
     fn bytes(&self, sql: &str, site: u32) -> Result<Vec<u8>, StateError> {
@@ -267,19 +274,23 @@ impl CrawlState for PostgresState {
     }
 
     fn load_found(&self, places: &[Nth]) -> Result<Vec<DuePage>, StateError> {
-        let places: Vec<i32> = places.iter().map(|nth| nth.0 as i32).collect();
-        let found = self.read(
-            &format!(
-                "SELECT {}, p.site, m.depth, m.hops, p.pulled IS NOT NULL, false
-                 FROM @pages p {} JOIN @members m ON m.site = p.site AND m.page = p.id
-                 WHERE p.nth = ANY($1) AND p.due_s IS NOT NULL
-                 ORDER BY array_position($1, p.nth)",
-                rows::PAGE,
-                rows::SERVER_OF_PAGE
-            ),
-            &[&places],
-        )?;
-        self.all(&found, rows::due_page)
+        let (mut kept, missing) = self.found_kept(places);
+        if !missing.is_empty() {
+            let missing: Vec<i32> = missing.iter().map(|nth| nth.0 as i32).collect();
+            let found = self.read(
+                &format!(
+                    "SELECT {}, p.site, m.depth, m.hops, p.pulled IS NOT NULL, false
+                     FROM @pages p {} JOIN @members m ON m.site = p.site AND m.page = p.id
+                     WHERE p.nth = ANY($1) AND p.due_s IS NOT NULL",
+                    rows::PAGE,
+                    rows::SERVER_OF_PAGE
+                ),
+                &[&missing],
+            )?;
+            let found = self.all(&found, rows::due_page)?;
+            kept.extend(found.into_iter().map(|due| (due.page.nth, due)));
+        }
+        Ok(places.iter().filter_map(|nth| kept.remove(nth)).collect())
     }
 
     fn found(&self, after: Nth, limit: usize) -> Result<Vec<FoundPage>, StateError> {
@@ -371,15 +382,10 @@ impl CrawlState for PostgresState {
     }
 
     fn servers(&self, wanted: &[ServerId]) -> Result<Vec<ServerRecord>, StateError> {
-        let wanted: Vec<i32> = wanted.iter().map(|id| id.0 as i32).collect();
-        let found = self.read(
-            &format!(
-                "SELECT {} FROM @servers s WHERE s.id = ANY($1) ORDER BY array_position($1, s.id)",
-                rows::SERVER
-            ),
-            &[&wanted],
-        )?;
-        self.with_notes(self.all(&found, rows::server)?)
+        match wanted {
+            [] => Ok(Vec::new()),
+            wanted => self.servers_kept(wanted, |missing| self.read_servers(missing)),
+        }
     }
 
     fn bucket_s(&self) -> i64 {

@@ -1,16 +1,23 @@
 //! Reading and writing: connections, transactions, and what is done when one is lost.
 
 use std::{
+    collections::BTreeMap,
     path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
 
-use tokio_postgres::{Row, error::SqlState};
+use tokio_postgres::{Row, error::SqlState, types::ToSql};
 
-use super::pool::{Link, Pool, Value};
-use crate::{Committed, Epoch, PartitionId, Partitioning, PostgresPlace, StateError, known::Known};
+use super::{
+    held::{Held, Kept},
+    pool::{Around, Ask, Link, Pool, Purpose, Value},
+};
+use crate::{
+    Change, Committed, DuePage, Epoch, Nth, PartitionId, Partitioning, PostgresPlace, ServerId,
+    ServerRecord, StateError, known::Known,
+};
 
 /// Tries until a call fails: with the waits between them about half a minute, which a restart of
 /// the database takes at most.
@@ -25,6 +32,8 @@ pub struct PostgresState {
     pub(super) settings: Settings,
     pub(super) known: Mutex<Known>,
     pub(super) unsure: Mutex<Option<Unsure>>,
+    /// Only for who holds the partition.
+    pub(super) held: Option<Mutex<Held>>,
 }
 
 /// What is fixed when the archive is made.
@@ -73,6 +82,8 @@ pub(super) struct Head {
     pub(super) visits: i64,
     pub(super) rounds: i64,
     pub(super) summaries: i64,
+    /// How often the partition was changed by others than its holder.
+    pub(super) outside: i64,
     transaction: String,
 }
 
@@ -80,6 +91,8 @@ pub(super) struct Head {
 pub(super) struct Tx<'l> {
     link: &'l mut Link,
     schema: &'l str,
+    /// Written when the transaction ends.
+    later: Vec<Ask>,
     place: &'l Pool,
     pub(super) settings: Settings,
     pub(super) head: Head,
@@ -92,11 +105,44 @@ pub(super) fn within(schema: &str, sql: &str) -> String {
 
 impl Tx<'_> {
     pub(super) fn query(&mut self, sql: &str, values: &[Value<'_>]) -> Step<Vec<Row>> {
-        Ok(self.link.query(&within(self.schema, sql), values)?)
+        Ok(self.link.query(Purpose::Load, &within(self.schema, sql), values)?)
     }
 
     pub(super) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Step<u64> {
-        Ok(self.link.execute(&within(self.schema, sql), values)?)
+        Ok(self.link.execute(Purpose::Write, &within(self.schema, sql), values)?)
+    }
+
+    /// Reads with several statements at once.
+    pub(super) fn query_all(&mut self, asks: &[Ask]) -> Step<Vec<Vec<Row>>> {
+        if asks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asks: Vec<&Ask> = asks.iter().collect();
+        Ok(self.link.ask_all(Purpose::Load, Around::Nothing, &asks)?)
+    }
+
+    /// Writes with the others at the end: nothing of this transaction waits for it.
+    pub(super) fn later(&mut self, sql: &str, values: Vec<Box<dyn ToSql + Sync>>) {
+        self.later.push(self.ask(sql, values));
+    }
+
+    /// Writes what was left for the end: this transaction goes on with it.
+    pub(super) fn write_now(&mut self) -> Step<()> {
+        let later = std::mem::take(&mut self.later);
+        if !later.is_empty() {
+            let asks: Vec<&Ask> = later.iter().collect();
+            self.link.ask_all(Purpose::Write, Around::Nothing, &asks)?;
+        }
+        Ok(())
+    }
+
+    /// A statement on this partition.
+    pub(super) fn ask(&self, sql: &str, values: Vec<Box<dyn ToSql + Sync>>) -> Ask {
+        Ask::new(within(self.schema, sql), values)
+    }
+
+    pub(super) fn schema(&self) -> &str {
+        self.schema
     }
 
     /// What is kept is not what was written.
@@ -137,13 +183,25 @@ impl PostgresState {
     /// Reads with one statement.
     pub(super) fn read(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, StateError> {
         let sql = within(&self.schema, sql);
-        self.again(|| self.on_link("read", |link| link.query(&sql, values)))
+        self.again(|| self.on_link("read", |link| link.query(Purpose::Read, &sql, values)))
+    }
+
+    /// Reads with several statements at once.
+    pub(super) fn read_all(&self, asks: &[Ask]) -> Result<Vec<Vec<Row>>, StateError> {
+        let asks: Vec<&Ask> = asks.iter().collect();
+        let ask = |link: &mut Link| link.ask_all(Purpose::Read, Around::Nothing, &asks);
+        self.again(|| self.on_link("read", ask))
+    }
+
+    /// A statement on this partition.
+    pub(super) fn ask(&self, sql: &str, values: Vec<Box<dyn ToSql + Sync>>) -> Ask {
+        Ask::new(within(&self.schema, sql), values)
     }
 
     /// Changes outside of transactions: indexes, and what gives space back.
     pub(super) fn maintain(&self, sql: &str) -> Result<(), StateError> {
         let sql = within(&self.schema, sql);
-        self.again(|| self.on_link("tidied up", |link| link.batch(&sql)))
+        self.again(|| self.on_link("tidied up", |link| link.batch(Purpose::Write, &sql)))
     }
 
     fn on_link<T>(
@@ -152,7 +210,7 @@ impl PostgresState {
         work: impl FnOnce(&mut Link) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, Failure<T>> {
         let failed = |error| self.failure(action, error);
-        let mut link = self.pool.lend().map_err(failed)?;
+        let mut link = self.pool.lend(&self.schema).map_err(failed)?;
         let answer = work(&mut link);
         self.pool.take_back(Some(link));
         answer.map_err(failed)
@@ -210,49 +268,75 @@ impl PostgresState {
 
     /// Changes the partition in one transaction, which may be tried several times.
     pub(super) fn write<T>(&self, work: impl Fn(&mut Tx<'_>) -> Step<T>) -> Result<T, StateError> {
-        self.again(|| self.attempt(&work))
+        self.begin_change();
+        let written = self.write_aside(|t| {
+            t.head.outside += 1;
+            work(t)
+        });
+        self.end_change(None);
+        written
     }
 
-    /// As [`write`](Self::write), for callers that can wait for the end of a transaction.
-    pub(super) fn write_until_sure<T>(
+    /// The same for what the holder of the partition need not hear of.
+    pub(super) fn write_aside<T>(
         &self,
         work: impl Fn(&mut Tx<'_>) -> Step<T>,
-    ) -> Result<T, Failure<T>> {
-        self.again_until_sure(|| self.attempt(&work))
+    ) -> Result<T, StateError> {
+        self.again(|| self.attempt(&[], &|t: &mut Tx<'_>, _| work(t)))
     }
 
-    fn attempt<T>(&self, work: &impl Fn(&mut Tx<'_>) -> Step<T>) -> Result<T, Failure<T>> {
-        let mut link = self.pool.lend().map_err(|error| self.failure("written", error))?;
-        let outcome = self.transact(&mut link, work);
+    /// As [`write`](Self::write), for callers that can wait for the end of a transaction. What `loads`
+    /// bring is there when it begins.
+    pub(super) fn write_until_sure<T>(
+        &self,
+        loads: &[Ask],
+        work: impl Fn(&mut Tx<'_>, Vec<Vec<Row>>) -> Step<T>,
+    ) -> Result<T, Failure<T>> {
+        self.again_until_sure(|| self.attempt(loads, &work))
+    }
+
+    fn attempt<T>(
+        &self,
+        loads: &[Ask],
+        work: &impl Fn(&mut Tx<'_>, Vec<Vec<Row>>) -> Step<T>,
+    ) -> Result<T, Failure<T>> {
+        let lent = self.pool.lend(&self.schema);
+        let mut link = lent.map_err(|error| self.failure("written", error))?;
+        let outcome = self.transact(&mut link, loads, work);
         if outcome.is_err() {
-            let _ = link.batch("ROLLBACK");
+            let _ = link.batch(Purpose::Write, "ROLLBACK");
         }
         self.pool.take_back(Some(link));
         outcome
     }
 
+    /// Two round trips, unless the work asks for more: one begins and loads, one writes and commits.
     fn transact<T>(
         &self,
         link: &mut Link,
-        work: &impl Fn(&mut Tx<'_>) -> Step<T>,
+        loads: &[Ask],
+        work: &impl Fn(&mut Tx<'_>, Vec<Vec<Row>>) -> Step<T>,
     ) -> Result<T, Failure<T>> {
         let failed = |error| self.failure("written", error);
-        link.batch("BEGIN").map_err(failed)?;
-        let head = self.lock(link).map_err(failed)?;
+        let lock = self.lock();
+        let loads: Vec<&Ask> = std::iter::once(&lock).chain(loads).collect();
+        let loaded = link.ask_all(Purpose::Load, Around::Begin, &loads);
+        let mut loaded = loaded.map_err(failed)?;
+        let head = read_head(&loaded.remove(0)).map_err(failed)?;
         let before = head.clone();
         let (schema, place, settings) = (self.schema.as_str(), &*self.pool, self.settings);
-        let mut t = Tx { link, schema, place, settings, head };
-        let answer = match work(&mut t) {
+        let mut t = Tx { link, schema, later: Vec::new(), place, settings, head };
+        let answer = match work(&mut t, loaded) {
             Ok(answer) => answer,
             Err(Refusal::Engine(error)) => return Err(failed(error)),
             Err(Refusal::State(error)) => return Err(Failure::Final(error)),
         };
-        let head = t.head;
+        let Tx { mut later, head, link, .. } = t;
         if head != before {
-            self.keep(link, &head).map_err(failed)?;
+            later.push(self.keep(&head));
         }
-        match link.batch("COMMIT") {
-            Ok(()) => Ok(answer),
+        match link.ask_all(Purpose::Write, Around::Commit, &later.iter().collect::<Vec<_>>()) {
+            Ok(_) => Ok(answer),
             Err(error) if error.as_db_error().is_none() => {
                 let transaction = head.transaction;
                 Err(Failure::Unsure(transaction, answer, self.explain("written", error)))
@@ -261,41 +345,108 @@ impl PostgresState {
         }
     }
 
-    fn lock(&self, link: &mut Link) -> Result<Head, tokio_postgres::Error> {
-        let sql = within(
-            &self.schema,
-            "SELECT epoch, servers, pages, visits, rounds, summaries, pg_current_xact_id()::text
-             FROM @partition FOR UPDATE",
-        );
-        let found = link.query(&sql, &[])?;
-        let Some(row) = found.first() else {
-            return Err(tokio_postgres::Error::__private_api_timeout());
-        };
-        Ok(Head {
-            epoch: Epoch(row.try_get::<_, i64>(0)? as u64),
-            servers: row.try_get(1)?,
-            pages: row.try_get(2)?,
-            visits: row.try_get(3)?,
-            rounds: row.try_get(4)?,
-            summaries: row.try_get(5)?,
-            transaction: row.try_get(6)?,
-        })
+    fn lock(&self) -> Ask {
+        self.ask(
+            "SELECT epoch, servers, pages, visits, rounds, summaries, outside,
+                pg_current_xact_id()::text FROM @partition FOR UPDATE",
+            Vec::new(),
+        )
     }
 
-    fn keep(&self, link: &mut Link, head: &Head) -> Result<(), tokio_postgres::Error> {
-        let sql = within(
-            &self.schema,
+    fn keep(&self, head: &Head) -> Ask {
+        let Head { servers, pages, visits, rounds, summaries, outside, .. } = *head;
+        self.ask(
             "UPDATE @partition SET epoch = $1, servers = $2, pages = $3, visits = $4, rounds = $5,
-                summaries = $6",
-        );
-        let epoch = head.epoch.0 as i64;
-        let Head { servers, pages, visits, rounds, summaries, .. } = head;
-        link.execute(&sql, &[&epoch, servers, pages, visits, rounds, summaries]).map(drop)
+                summaries = $6, outside = $7",
+            vec![
+                Box::new(head.epoch.0 as i64),
+                Box::new(servers),
+                Box::new(pages),
+                Box::new(visits),
+                Box::new(rounds),
+                Box::new(summaries),
+                Box::new(outside),
+            ],
+        )
     }
 
     pub(super) fn known(&self) -> std::sync::MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What a holder keeps.
+impl PostgresState {
+    fn held(&self) -> Option<MutexGuard<'_, Held>> {
+        self.held.as_ref().map(|held| held.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A transaction begins.
+    pub(super) fn begin_change(&self) {
+        let Some(mut held) = self.held() else { return };
+        held.turn += 1;
+        held.under_way += 1;
+    }
+
+    /// It has ended; `None` unless it is a commit that came about.
+    pub(super) fn end_change(&self, ended: Option<(&[Change], Kept)>) {
+        let Some(mut held) = self.held() else { return };
+        held.turn += 1;
+        held.under_way -= 1;
+        match ended {
+            Some((changes, kept)) => held.committed(changes, kept),
+            None => held.forget(),
+        }
+    }
+
+    /// Servers that are kept, or else what `read` says of them, in their order.
+    pub(super) fn servers_kept<E>(
+        &self,
+        wanted: &[ServerId],
+        read: impl FnOnce(&[ServerId]) -> Result<Vec<ServerRecord>, E>,
+    ) -> Result<Vec<ServerRecord>, E> {
+        let Some(held) = self.held() else { return read(wanted) };
+        let turn = held.turn;
+        let mut found: BTreeMap<ServerId, ServerRecord> =
+            wanted.iter().filter_map(|id| Some((*id, held.servers.get(id)?.clone()))).collect();
+        drop(held);
+        let missing: Vec<ServerId> =
+            wanted.iter().filter(|id| !found.contains_key(id)).copied().collect();
+        if !missing.is_empty() {
+            let read = read(&missing)?;
+            let is_quiet = |held: &MutexGuard<'_, Held>| held.turn == turn && held.under_way == 0;
+            if let Some(mut held) = self.held().filter(is_quiet) {
+                read.iter().for_each(|record| held.keep_server(record.clone()));
+            }
+            found.extend(read.into_iter().map(|record| (record.id, record)));
+        }
+        Ok(wanted.iter().filter_map(|id| found.remove(id)).collect())
+    }
+
+    /// New pages that are kept, and which of these are not.
+    pub(super) fn found_kept(&self, places: &[Nth]) -> (BTreeMap<Nth, DuePage>, Vec<Nth>) {
+        let Some(held) = self.held() else { return (BTreeMap::new(), places.to_vec()) };
+        let kept = |nth: &Nth| Some((*nth, held.found.get(nth)?.clone()));
+        let found: BTreeMap<Nth, DuePage> = places.iter().filter_map(kept).collect();
+        let missing = places.iter().filter(|nth| !found.contains_key(nth)).copied().collect();
+        (found, missing)
+    }
+}
+
+fn read_head(found: &[Row]) -> Result<Head, tokio_postgres::Error> {
+    let Some(row) = found.first() else {
+        return Err(tokio_postgres::Error::__private_api_timeout());
+    };
+    Ok(Head {
+        epoch: Epoch(row.try_get::<_, i64>(0)? as u64),
+        servers: row.try_get(1)?,
+        pages: row.try_get(2)?,
+        visits: row.try_get(3)?,
+        rounds: row.try_get(4)?,
+        summaries: row.try_get(5)?,
+        outside: row.try_get(6)?,
+        transaction: row.try_get(7)?,
+    })
 }
 
 fn pause(tries: u32) {

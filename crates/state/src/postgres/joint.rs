@@ -1,16 +1,12 @@
 //! Rounds, budgets and mail of sites over several partitions; and what a commit brings a few times
-//! at most, which is written at once.
+//! at most, with a statement each.
 
-use super::{engine::Step, rows, work::Work};
+use super::{engine::Step, loads::NO_SITE, rows, work::Work};
 use crate::{
     Change, Division, Mail, Need, Nth, PartitionId, PostgresState, RoundEnd, SiteId, StateError,
     rules::FarLink,
 };
 
-/// Days for which needs are kept.
-const DAYS_KEPT: i64 = 3;
-/// In place of a site: all of them.
-const ARCHIVE: SiteId = SiteId(0);
 /// A snapshot of the crawl order is kept in parts of this size.
 const PART_BYTES: usize = 4 << 20;
 
@@ -18,44 +14,44 @@ pub(super) fn apply(work: &mut Work<'_, '_>, change: &Change) -> Step<()> {
     match change {
         Change::MailDelivered { to, upto } => {
             let upto = i64::try_from(*upto).unwrap_or(i64::MAX);
-            work.t.execute(
+            work.t.later(
                 "DELETE FROM @outbox WHERE receiver = $1 AND number <= $2",
-                &[&(to.0 as i32), &upto],
-            )?;
+                vec![Box::new(to.0 as i32), Box::new(upto)],
+            );
         }
         Change::Order { bytes, received, handed_on } => {
-            keep_order(work, bytes)?;
+            keep_order(work, bytes);
             hand_on(work, handed_on)?;
             let places: Vec<i32> = received.iter().map(|(nth, _)| nth.0 as i32).collect();
             let micros: Vec<i64> = received.iter().map(|(_, micros)| *micros as i64).collect();
             if !places.is_empty() {
-                work.t.execute(
+                work.t.later(
                     "UPDATE @received r SET kept = k.micros
                      FROM unnest($1::integer[], $2::bigint[]) k(nth, micros) WHERE r.nth = k.nth",
-                    &[&places, &micros],
-                )?;
+                    vec![Box::new(places), Box::new(micros)],
+                );
             }
         }
         &Change::Need { site, day, need: asked } => {
-            let is_new = need(work, work.settings.own, site, day, asked)?;
+            let is_new = need(work, work.settings.own, site, day, asked);
             if is_new {
                 work.send_to_all(&Mail::Need { site, day, need: asked });
             }
         }
         Change::Structure(kept) => {
             let site = kept.site.map_or(0, |site| site.0 as i32);
-            work.t.execute(
+            work.t.later(
                 "INSERT INTO @structure VALUES ($1, $2)
                  ON CONFLICT (site) DO UPDATE SET state = excluded.state",
-                &[&site, &kept.bytes],
-            )?;
+                vec![Box::new(site), Box::new(kept.bytes.clone())],
+            );
         }
         Change::Shared { site, bytes } => {
-            work.t.execute(
+            work.t.later(
                 "INSERT INTO @shared VALUES ($1, $2)
                  ON CONFLICT (site) DO UPDATE SET state = excluded.state",
-                &[&(site.0 as i32), bytes],
-            )?;
+                vec![Box::new(site.0 as i32), Box::new(bytes.clone())],
+            );
         }
         Change::RoundEnd(end) if work.is_divided() => {
             let ended = ended(work, end)? + 1;
@@ -67,24 +63,23 @@ pub(super) fn apply(work: &mut Work<'_, '_>, change: &Change) -> Step<()> {
 }
 
 /// What a round leaves when it ends, after its visits were counted.
-pub(super) fn end_round(work: &mut Work<'_, '_>, end: &RoundEnd) -> Step<()> {
-    work.t.execute(
+pub(super) fn end_round(work: &mut Work<'_, '_>, end: &RoundEnd) {
+    work.t.later(
         "UPDATE @rounds SET ended_s = $2 WHERE id = $1 AND ended_s IS NULL",
-        &[&end.round.0, &end.at_s],
-    )?;
-    let Some(skips) = &end.skips else { return Ok(()) };
-    work.t.execute(
+        vec![Box::new(end.round.0), Box::new(end.at_s)],
+    );
+    let Some(skips) = &end.skips else { return };
+    work.t.later(
         "UPDATE @rounds SET skipped = $2 WHERE id = $1",
-        &[&end.round.0, &(skips.pages() as i64)],
-    )?;
+        vec![Box::new(end.round.0), Box::new(skips.pages() as i64)],
+    );
     // Reasons are plain data, which always has a JSON form.
     let reasons = serde_json::to_string(skips).unwrap_or_default();
-    work.t.execute(
+    work.t.later(
         "INSERT INTO @skips VALUES ($1, $2)
          ON CONFLICT (round) DO UPDATE SET reasons = excluded.reasons",
-        &[&end.round.0, &reasons],
-    )?;
-    Ok(())
+        vec![Box::new(end.round.0), Box::new(reasons)],
+    );
 }
 
 /// Pages handed score on: their links to other partitions get their shares by mail.
@@ -103,12 +98,12 @@ fn hand_on(work: &mut Work<'_, '_>, pages: &[(Nth, u64)]) -> Step<()> {
     Ok(())
 }
 
-fn keep_order(work: &mut Work<'_, '_>, bytes: &[u8]) -> Step<()> {
-    work.t.execute("DELETE FROM @crawl_order", &[])?;
+fn keep_order(work: &mut Work<'_, '_>, bytes: &[u8]) {
+    work.t.later("DELETE FROM @crawl_order", Vec::new());
     for (part, bytes) in (0_i32..).zip(bytes.chunks(PART_BYTES)) {
-        work.t.execute("INSERT INTO @crawl_order VALUES ($1, $2)", &[&part, &bytes])?;
+        let sql = "INSERT INTO @crawl_order VALUES ($1, $2)";
+        work.t.later(sql, vec![Box::new(part), Box::new(bytes.to_vec())]);
     }
-    Ok(())
 }
 
 /// Rounds of a site that have ended here, besides one.
@@ -122,18 +117,12 @@ fn ended(work: &mut Work<'_, '_>, end: &RoundEnd) -> Step<u64> {
 }
 
 /// Another partition has ended rounds of a site.
-pub(super) fn round_ended(
-    work: &mut Work<'_, '_>,
-    from: PartitionId,
-    site: SiteId,
-    ended: u64,
-) -> Step<()> {
-    work.t.execute(
+pub(super) fn round_ended(work: &mut Work<'_, '_>, from: PartitionId, site: SiteId, ended: u64) {
+    work.t.later(
         "INSERT INTO @rounds_elsewhere AS r VALUES ($1, $2, $3)
          ON CONFLICT (site, partition) DO UPDATE SET ended = GREATEST(r.ended, excluded.ended)",
-        &[&(site.0 as i32), &(from.0 as i32), &(ended as i64)],
-    )?;
-    Ok(())
+        vec![Box::new(site.0 as i32), Box::new(from.0 as i32), Box::new(ended as i64)],
+    );
 }
 
 /// What the pages of a site, or of all, ask for on a day, here or in another partition. What was said first
@@ -144,15 +133,13 @@ pub(super) fn need(
     site: Option<SiteId>,
     day: i64,
     need: Need,
-) -> Step<bool> {
-    let site = site.unwrap_or(ARCHIVE).0 as i32;
-    work.t
-        .execute("DELETE FROM @needs WHERE site = $1 AND day < $2", &[&site, &(day - DAYS_KEPT)])?;
-    let added = work.t.execute(
-        "INSERT INTO @needs VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
-        &[&site, &day, &(from.0 as i32), &(need.milli_visits as i64), &(need.pages as i64)],
-    )?;
-    Ok(added > 0)
+) -> bool {
+    let site = site.unwrap_or(NO_SITE).0;
+    let is_new = work.asked_for.insert((site, day, from));
+    if is_new {
+        work.new_needs.push((site, day, from, need));
+    }
+    is_new
 }
 
 impl PostgresState {
@@ -178,7 +165,7 @@ impl PostgresState {
         site: Option<SiteId>,
         day: i64,
     ) -> Result<Option<Division>, StateError> {
-        let site = site.unwrap_or(ARCHIVE);
+        let site = site.unwrap_or(NO_SITE);
         let (partitioning, own) = (self.settings.partitioning, self.settings.own);
         if partitioning.count <= 1 {
             return Ok(None);

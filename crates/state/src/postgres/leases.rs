@@ -1,14 +1,14 @@
 //! Who holds which partition: rows in the database, by the database's clock.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     engine::{explain, within},
     open::PostgresArchive,
-    pool::Value,
-    rows::{Read, get, unsigned},
+    pool::{Around, Ask, Purpose, Value},
+    rows::{self, Read, count, get, unsigned},
 };
-use crate::{Epoch, PartitionId, StateError};
+use crate::{Epoch, NumberedMail, PartitionId, StateError};
 
 /// A worker, by the number that the database gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,6 +23,24 @@ pub struct Lease {
     pub epoch: Epoch,
     /// Whether a worker held it before that did not hand it over.
     pub was_lost: bool,
+}
+
+/// What a worker hears when it says that it is alive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renewed {
+    /// The partitions that it still holds: those that others took meanwhile are not among them.
+    pub held: Vec<PartitionId>,
+    /// How many workers were heard within the time of a lease, this one included.
+    pub workers: usize,
+}
+
+/// What a worker looks for every few seconds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct News {
+    /// Mail that was ever sent.
+    pub mail: Vec<MailRow>,
+    /// How often others than its holder changed each partition.
+    pub changed: BTreeMap<PartitionId, i64>,
 }
 
 /// A worker as others see it.
@@ -76,8 +94,8 @@ impl PostgresArchive {
         read: impl Fn(&tokio_postgres::Row) -> Read<T>,
     ) -> Result<Vec<T>, StateError> {
         let failed = |error| explain(self.place(), "written", error);
-        let mut link = self.pool.lend_at_once().map_err(failed)?;
-        let found = link.query(&within(&self.place().archive, sql), values);
+        let mut link = self.pool.lend_at_once(&self.place().archive).map_err(failed)?;
+        let found = link.query(Purpose::Lease, &within(&self.place().archive, sql), values);
         self.pool.take_back(Some(link));
         let damaged = |e: super::rows::Unreadable| StateError::Damaged {
             path: self.place().shown().into(),
@@ -147,17 +165,36 @@ impl PostgresArchive {
         Ok(raised.first().copied())
     }
 
-    /// Says that a worker is alive, and prolongs what it holds. Returns the partitions that it still
-    /// holds: those that others took meanwhile are not among them.
-    pub fn renew(&self, worker: WorkerId, lease: Duration) -> Result<Vec<PartitionId>, StateError> {
-        let sql = "UPDATE @workers SET heard_at = clock_timestamp() WHERE id = $1 RETURNING 0";
-        self.lease_rows(sql, &[&worker.0], |_| Ok(()))?;
-        self.lease_rows(
-            "UPDATE @leases SET until_at = clock_timestamp() + make_interval(secs => $2)
-             WHERE worker = $1 AND until_at >= clock_timestamp() RETURNING partition",
-            &[&worker.0, &lease.as_secs_f64()],
-            |row| Ok(PartitionId(get::<i32>(row, 0)? as u32)),
-        )
+    /// Says that a worker is alive, and prolongs what it holds.
+    pub fn renew(&self, worker: WorkerId, lease: Duration) -> Result<Renewed, StateError> {
+        let failed = |error| explain(self.place(), "written", error);
+        let seconds = lease.as_secs_f64();
+        let sql = |sql| within(&self.place().archive, sql);
+        let asks = [
+            Ask::new(
+                sql("UPDATE @workers SET heard_at = clock_timestamp() WHERE id = $1"),
+                vec![Box::new(worker.0)],
+            ),
+            Ask::new(
+                sql("UPDATE @leases SET until_at = clock_timestamp() + make_interval(secs => $2)
+                     WHERE worker = $1 AND until_at >= clock_timestamp() RETURNING partition"),
+                vec![Box::new(worker.0), Box::new(seconds)],
+            ),
+            Ask::new(
+                sql("SELECT COUNT(*) FROM @workers
+                     WHERE heard_at > clock_timestamp() - make_interval(secs => $1)"),
+                vec![Box::new(seconds)],
+            ),
+        ];
+        let mut link = self.pool.lend_at_once(&self.place().archive).map_err(failed)?;
+        let asks: Vec<&Ask> = asks.iter().collect();
+        let found = link.ask_all(Purpose::Lease, Around::Nothing, &asks);
+        self.pool.take_back(Some(link));
+        let found = found.map_err(failed)?;
+        let held = found[1].iter().map(|row| Ok(PartitionId(row.try_get::<_, i32>(0)? as u32)));
+        let held = held.collect::<Result<_, _>>().map_err(failed)?;
+        let workers: i64 = found[2][0].try_get(0).map_err(failed)?;
+        Ok(Renewed { held, workers: workers as usize })
     }
 
     /// Hands partitions over: others may take them at once.
@@ -222,36 +259,77 @@ impl PostgresArchive {
                 })
             },
         )?;
-        for row in &mut all {
-            row.mail_waiting = self.partition(row.partition).mail_waiting()?;
+        for mail in self.news()?.mail {
+            let of = all.iter_mut().filter(|row| row.partition == mail.from);
+            of.for_each(|row| row.mail_waiting += mail.sent.saturating_sub(mail.taken));
         }
         Ok(all)
     }
 
-    /// How much mail was sent from one partition to another, and how much of it was taken in there.
-    pub fn mail(&self) -> Result<Vec<MailRow>, StateError> {
-        let parts: Vec<String> = self
-            .partitioning()
-            .all()
-            .map(|own| {
-                let select = format!("SELECT {}, partition, sent, read FROM @mailboxes", own.0);
-                within(&self.partition(own).schema, &select)
-            })
-            .collect();
+    /// How much mail was sent from one partition to another, and how much of it was taken in there;
+    /// and whether others changed a partition.
+    pub fn news(&self) -> Result<News, StateError> {
+        let select = |own: PartitionId| {
+            let select = format!(
+                "SELECT {0}, partition, sent, read FROM @mailboxes
+                 UNION ALL SELECT {0}, NULL, outside, 0 FROM @partition",
+                own.0
+            );
+            within(&self.partition(own).schema, &select)
+        };
+        let parts: Vec<String> = self.partitioning().all().map(select).collect();
         let rows = self.lease_rows(&parts.join(" UNION ALL "), &[], |row| {
-            let (own, other) = (get::<i32>(row, 0)? as u32, get::<i32>(row, 1)? as u32);
-            Ok((PartitionId(own), PartitionId(other), unsigned(row, 2)?, unsigned(row, 3)?))
+            let (own, other) = (get::<i32>(row, 0)?, get::<Option<i32>>(row, 1)?);
+            let other = other.map(|other| PartitionId(other as u32));
+            Ok((PartitionId(own as u32), other, unsigned(row, 2)?, unsigned(row, 3)?))
         })?;
-        let read = |to: PartitionId, from: PartitionId| {
-            rows.iter().find(|row| (row.0, row.1) == (to, from)).map_or(0, |row| row.3)
+        let mut news = News::default();
+        for &(own, other, count, _) in &rows {
+            match other {
+                None => drop(news.changed.insert(own, count as i64)),
+                Some(to) if count > 0 => {
+                    let read = rows.iter().find(|row| (row.0, row.1) == (to, Some(own)));
+                    let taken = read.map_or(0, |row| row.3);
+                    news.mail.push(MailRow { from: own, to, sent: count, taken });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(news)
+    }
+
+    /// Mail to a partition, after a number for each sender, at most `limit` of each.
+    pub fn mail_to(
+        &self,
+        to: PartitionId,
+        after: &BTreeMap<PartitionId, u64>,
+        limit: usize,
+    ) -> Result<BTreeMap<PartitionId, Vec<NumberedMail>>, StateError> {
+        let numbers = self.partitioning().all().map(|from| {
+            after.get(&from).map_or(i64::MAX, |after| i64::try_from(*after).unwrap_or(i64::MAX))
+        });
+        let numbers: Vec<i64> = numbers.collect();
+        let select = |from: PartitionId| {
+            let select = format!(
+                "(SELECT {}, number, mail FROM @outbox WHERE receiver = $1
+                  AND number > ($2::bigint[])[{}] ORDER BY number LIMIT $3)",
+                from.0,
+                from.0 + 1
+            );
+            within(&self.partition(from).schema, &select)
         };
-        let mail = |&(from, to, sent, _): &(PartitionId, PartitionId, u64, u64)| MailRow {
-            from,
-            to,
-            sent,
-            taken: read(to, from),
-        };
-        Ok(rows.iter().map(mail).filter(|row| row.sent > 0).collect())
+        let parts: Vec<String> = self.partitioning().all().map(select).collect();
+        let values: [Value<'_>; 3] = [&(to.0 as i32), &numbers, &count(limit)];
+        let rows = self.lease_rows(&parts.join(" UNION ALL "), &values, |row| {
+            let mail = NumberedMail { number: unsigned(row, 1)?, mail: rows::json(row, 2)? };
+            Ok((PartitionId(get::<i32>(row, 0)? as u32), mail))
+        })?;
+        let mut found: BTreeMap<PartitionId, Vec<NumberedMail>> = BTreeMap::new();
+        for (from, mail) in rows {
+            found.entry(from).or_default().push(mail);
+        }
+        found.values_mut().for_each(|mail| mail.sort_by_key(|one| one.number));
+        Ok(found)
     }
 
     /// Notes where the content is.

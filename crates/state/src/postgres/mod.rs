@@ -1,7 +1,8 @@
 //! The state that workers share, in PostgreSQL: a schema for each partition, in plain rows.
 //!
-//! A commit loads every row that it needs with a few statements (`work`, `needs`), asks the rules
-//! in memory (`apply`), and writes each table with one statement (`finish`).
+//! A commit is two round trips: it begins and loads every row that it needs (`needs`, `loads`), asks the
+//! rules in memory (`work`, `apply`), writes each table with one statement and ends (`finish`). Who
+//! holds a partition keeps some of its rows in memory (`held`).
 
 mod apply;
 mod changes;
@@ -9,8 +10,10 @@ mod commit;
 mod crawl;
 mod engine;
 mod finish;
+mod held;
 mod joint;
 mod leases;
+mod loads;
 mod needs;
 mod open;
 mod pages;
@@ -28,7 +31,7 @@ mod work;
 
 pub use self::{
     engine::PostgresState,
-    leases::{Lease, MailRow, PartitionRow, WorkerId, WorkerRow},
+    leases::{Lease, MailRow, News, PartitionRow, Renewed, WorkerId, WorkerRow},
     open::{Found, PostgresArchive},
-    pool::PostgresPlace,
+    pool::{PostgresPlace, RoundTrips},
 };

@@ -5,12 +5,12 @@ use nenrin_urls::CanonicalUrl;
 use super::{
     apply::LINKS_MAX,
     engine::Settings,
-    work::{Needs, elsewhere},
+    loads::{NO_SITE, Needs},
+    work::elsewhere,
 };
-use crate::{Change, Discovered, Mail, Origin, SiteId, VisitCommit, VisitedPage, known::Known};
-
-/// No site has this number: for look-ups that are for none.
-const NO_SITE: SiteId = SiteId(0);
+use crate::{
+    Change, Discovered, Mail, Origin, SiteId, VisitCommit, VisitedPage, known::Known, url_hash,
+};
 
 pub(super) fn of(changes: &[Change], known: &Known, settings: Settings) -> Needs {
     let mut needs = Needs { mailboxes: true, ..Needs::default() };
@@ -36,19 +36,21 @@ pub(super) fn of(changes: &[Change], known: &Known, settings: Settings) -> Needs
             Change::PullForward(pull) => drop(needs.pages.insert(pull.page)),
             Change::Links { page, links } => {
                 needs.pages.insert(*page);
-                needs.links = true;
+                needs.linking.insert(*page);
                 needs.urls.extend(links.iter().take(LINKS_MAX).map(|url| (NO_SITE, url.clone())));
             }
             Change::Weighed(pages) => needs.places.extend(pages.iter().map(|(nth, _)| *nth)),
             Change::MailTaken { mail, .. } => {
                 mail.iter().for_each(|one| mailed(&mut needs, &one.mail));
             }
+            Change::Need { site, .. } => {
+                needs.asking.insert(site.unwrap_or(NO_SITE).0);
+            }
             Change::Robots { .. }
             | Change::Pace(_)
             | Change::Note(_)
             | Change::RoundEnd(_)
             | Change::Order { .. }
-            | Change::Need { .. }
             | Change::Blocks { .. }
             | Change::Structure(_)
             | Change::MailDelivered { .. }
@@ -89,7 +91,12 @@ fn visited(needs: &mut Needs, visit: &VisitCommit, known: &Known, settings: Sett
         needs.tops.insert(site);
         needs.urls.extend(visit.new_tops.iter().map(|top| (site, top.clone())));
     }
-    needs.links |= visit.links.is_some() || settings.partitioning.count > 1;
+    if visit.links.is_some() {
+        match &visit.page {
+            VisitedPage::Known(page) => drop(needs.linking.insert(*page)),
+            VisitedPage::Url(found) => drop(needs.linking_urls.insert(found.url.clone())),
+        }
+    }
     needs.turns |= visit.version.is_some() && visit.origin == Origin::Crawled;
 }
 
@@ -104,9 +111,13 @@ fn mailed(needs: &mut Needs, mail: &Mail) {
             needs.tops.insert(*site);
             needs.urls.insert((*site, url.clone()));
         }
-        Mail::Hint { url, .. } | Mail::Share { url, .. } => {
+        Mail::Hint { url, .. } => drop(needs.urls.insert((NO_SITE, url.clone()))),
+        Mail::Share { url, .. } => {
             needs.urls.insert((NO_SITE, url.clone()));
+            needs.shares.insert(url_hash(url));
         }
-        Mail::RoundEnd { .. } | Mail::Need { .. } | Mail::MoreShare { .. } => {}
+        Mail::MoreShare { hash, .. } => drop(needs.shares.insert(*hash)),
+        Mail::Need { site, .. } => drop(needs.asking.insert(site.unwrap_or(NO_SITE).0)),
+        Mail::RoundEnd { .. } => {}
     }
 }

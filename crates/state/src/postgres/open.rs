@@ -7,7 +7,8 @@ use std::{
 
 use super::{
     engine::{PostgresState, Settings, explain, within},
-    pool::{Link, Pool},
+    held::Held,
+    pool::{Link, Pool, Purpose, RoundTrips},
 };
 use crate::{PartitionId, Partitioning, PostgresPlace, StateError};
 
@@ -17,7 +18,7 @@ const SCHEMA: &str = include_str!("schema.sql");
 const SHARED: &str = include_str!("shared.sql");
 /// What brings the schemas of number 1 to 2, of 2 to 3 and so on: for a partition, and for what the
 /// archive has once.
-const MIGRATIONS: &[(&str, &str)] = &[];
+const MIGRATIONS: &[(&str, &str)] = &[(include_str!("outside.sql"), "")];
 /// The number of this schema.
 const SCHEMA_NUMBER: i64 = 1 + MIGRATIONS.len() as i64;
 /// Held while schemas are made, so that two who begin at once do not.
@@ -55,7 +56,8 @@ impl PostgresArchive {
         check: impl FnOnce(&Found) -> Result<(), E>,
     ) -> Result<Self, E> {
         let pool = Pool::new(place.clone()).map_err(|why| StateError::NoDatabase { why })?;
-        let mut link = pool.lend().map_err(|error| explain(place, "opened", error))?;
+        let mut link =
+            pool.lend(&place.archive).map_err(|error| explain(place, "opened", error))?;
         let found = prepare(&mut link, place, make, check);
         pool.take_back(Some(link));
         let (bucket_s, partitioning) = found?;
@@ -68,7 +70,7 @@ impl PostgresArchive {
     }
 
     /// How often the database was asked, and an answer waited for.
-    pub fn round_trips(&self) -> u64 {
+    pub fn round_trips(&self) -> RoundTrips {
         self.pool.trips()
     }
 
@@ -85,7 +87,13 @@ impl PostgresArchive {
             settings: Settings { bucket_s: self.bucket_s, partitioning: self.partitioning, own },
             known: Mutex::default(),
             unsure: Mutex::default(),
+            held: None,
         }
+    }
+
+    /// The same for who holds the partition: all its commits go through this one.
+    pub fn hold(&self, own: PartitionId) -> PostgresState {
+        PostgresState { held: Some(Mutex::new(Held::default())), ..self.partition(own) }
     }
 }
 
@@ -115,12 +123,12 @@ fn prepare<E: From<StateError>>(
         check(&look(link, archive).map_err(failed)?)?;
         return Ok((bucket_s, partitioning));
     }
-    link.batch("BEGIN").map_err(failed)?;
+    link.batch(Purpose::Write, "BEGIN").map_err(failed)?;
     let prepared = prepare_alone(link, place, make).map_err(E::from).and_then(|prepared| {
         check(&look(link, archive).map_err(failed)?)?;
         Ok(prepared)
     });
-    let end = link.batch(if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" });
+    let end = link.batch(Purpose::Write, if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" });
     let prepared = prepared?;
     end.map_err(failed)?;
     Ok(prepared)
@@ -131,13 +139,16 @@ fn read(
     link: &mut Link,
     archive: &str,
 ) -> Result<Option<(i64, i64, Partitioning)>, tokio_postgres::Error> {
-    let is_there =
-        link.query("SELECT to_regclass($1) IS NOT NULL", &[&format!("{archive}.archive")])?;
+    let is_there = link.query(
+        Purpose::Read,
+        "SELECT to_regclass($1) IS NOT NULL",
+        &[&format!("{archive}.archive")],
+    )?;
     if !is_there[0].try_get::<_, bool>(0)? {
         return Ok(None);
     }
     let sql = within(archive, "SELECT schema_number, bucket_s, partitions FROM @archive");
-    let found = link.query(&sql, &[])?;
+    let found = link.query(Purpose::Read, &sql, &[])?;
     let Some(row) = found.first() else { return Ok(None) };
     let count = row.try_get::<_, i32>(2)? as u32;
     Ok(Some((row.try_get(0)?, row.try_get(1)?, Partitioning { count })))
@@ -146,7 +157,7 @@ fn read(
 fn look(link: &mut Link, archive: &str) -> Result<Found, tokio_postgres::Error> {
     let sql = "SELECT id, content, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
                FROM @archive LIMIT 1";
-    let found = link.query(&within(archive, sql), &[])?;
+    let found = link.query(Purpose::Read, &within(archive, sql), &[])?;
     let row = &found[0];
     Ok(Found { id: row.try_get(0)?, content: row.try_get(1)?, clock_ms: row.try_get(2)? })
 }
@@ -158,7 +169,7 @@ fn prepare_alone(
 ) -> Result<(i64, Partitioning), StateError> {
     let failed = |error| explain(place, "opened", error);
     let archive = place.archive.as_str();
-    link.query(LOCK, &[&archive]).map_err(failed)?;
+    link.query(Purpose::Read, LOCK, &[&archive]).map_err(failed)?;
     if let Some((found, bucket_s, partitioning)) = read(link, archive).map_err(failed)? {
         let path = PathBuf::from(place.shown());
         if found > SCHEMA_NUMBER {
@@ -181,10 +192,11 @@ fn make_schemas(
     bucket_s: i64,
     partitioning: Partitioning,
 ) -> Result<(), tokio_postgres::Error> {
-    link.batch(&format!("CREATE SCHEMA IF NOT EXISTS {archive}"))?;
-    link.batch(&within(archive, SHARED))?;
+    link.batch(Purpose::Write, &format!("CREATE SCHEMA IF NOT EXISTS {archive}"))?;
+    link.batch(Purpose::Write, &within(archive, SHARED))?;
     let count = partitioning.count.max(1) as i32;
     link.execute(
+        Purpose::Write,
         &within(
             archive,
             "INSERT INTO @archive (schema_number, bucket_s, partitions, id)
@@ -194,14 +206,14 @@ fn make_schemas(
     )?;
     for own in partitioning.all() {
         let schema = schema_of(archive, own);
-        link.batch(&format!("CREATE SCHEMA {schema}"))?;
-        link.batch(&within(&schema, SCHEMA))?;
+        link.batch(Purpose::Write, &format!("CREATE SCHEMA {schema}"))?;
+        link.batch(Purpose::Write, &within(&schema, SCHEMA))?;
         let begin = within(&schema, "INSERT INTO @partition (own, bucket_s) VALUES ($1, $2)");
-        link.execute(&begin, &[&(own.0 as i32), &bucket_s])?;
+        link.execute(Purpose::Write, &begin, &[&(own.0 as i32), &bucket_s])?;
         let lease = within(archive, "INSERT INTO @leases (partition) VALUES ($1)");
-        link.execute(&lease, &[&(own.0 as i32)])?;
+        link.execute(Purpose::Write, &lease, &[&(own.0 as i32)])?;
     }
-    link.batch(&views(archive, partitioning))
+    link.batch(Purpose::Write, &views(archive, partitioning))
 }
 
 fn migrate(
@@ -212,11 +224,15 @@ fn migrate(
 ) -> Result<(), tokio_postgres::Error> {
     for (number, (of_each, once)) in (2..).zip(MIGRATIONS).filter(|(number, _)| *number > found) {
         for own in partitioning.all() {
-            link.batch(&within(&schema_of(archive, own), of_each))?;
+            link.batch(Purpose::Write, &within(&schema_of(archive, own), of_each))?;
         }
-        link.batch(&within(archive, once))?;
+        link.batch(Purpose::Write, &within(archive, once))?;
         let number: i64 = number;
-        link.execute(&within(archive, "UPDATE @archive SET schema_number = $1"), &[&number])?;
+        link.execute(
+            Purpose::Write,
+            &within(archive, "UPDATE @archive SET schema_number = $1"),
+            &[&number],
+        )?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Connections to one database. They run on one thread of their own and are lent to whoever asks.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     str::FromStr,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -13,12 +13,15 @@ use std::{
 
 use tokio_postgres::{Client, Config, Row, Statement, types::ToSql};
 
-use super::{tls::Tls, wait::wait};
+use super::{
+    tls::Tls,
+    wait::{Begun, wait, wait_all},
+};
 
 /// Connections at once; whoever needs one more waits.
 const CONNECTIONS_MAX: usize = 8;
 /// Statements that a connection keeps prepared.
-const STATEMENTS_MAX: usize = 512;
+const STATEMENTS_MAX: usize = 2_048;
 /// Until a connection is there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -28,6 +31,84 @@ const IDLE: &str = "-c idle_in_transaction_session_timeout=10s";
 
 /// A value of a statement.
 pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
+
+/// A statement with its values.
+pub(super) struct Ask {
+    sql: String,
+    values: Vec<Box<dyn ToSql + Sync>>,
+}
+
+impl Ask {
+    pub(super) fn new(sql: String, values: Vec<Box<dyn ToSql + Sync>>) -> Self {
+        Self { sql, values }
+    }
+
+    fn values(&self) -> Vec<Value<'_>> {
+        self.values.iter().map(|value| &**value as Value<'_>).collect()
+    }
+}
+
+/// What stands around statements that are sent together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Around {
+    Nothing,
+    /// They begin a transaction.
+    Begin,
+    /// They end it.
+    Commit,
+}
+
+/// Why the database is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Statements are prepared, the first time that a connection is used for them.
+    Prepare,
+    /// Something is looked up.
+    Read,
+    /// A transaction begins and loads.
+    Load,
+    /// A transaction writes and ends.
+    Write,
+    /// Leases, workers, mail that waits.
+    Lease,
+}
+
+/// How often the database was asked, and an answer waited for, by purpose.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RoundTrips {
+    /// To prepare statements.
+    pub prepare: u64,
+    /// To look something up.
+    pub read: u64,
+    /// To begin transactions and load what they need.
+    pub load: u64,
+    /// To write and end them.
+    pub write: u64,
+    /// For leases, workers, and to see what mail waits.
+    pub lease: u64,
+}
+
+impl RoundTrips {
+    /// All together.
+    pub fn sum(&self) -> u64 {
+        self.prepare + self.read + self.load + self.write + self.lease
+    }
+}
+
+#[derive(Default)]
+struct Trips([AtomicU64; 5]);
+
+impl Trips {
+    fn count(&self, purpose: Purpose) {
+        self.0[purpose as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn so_far(&self) -> RoundTrips {
+        let [prepare, read, load, write, lease] =
+            [0, 1, 2, 3, 4].map(|at: usize| self.0[at].load(Ordering::Relaxed));
+        RoundTrips { prepare, read, load, write, lease }
+    }
+}
 
 /// Where the database is, and which archive in it: several may share one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,51 +184,104 @@ impl FromStr for PostgresPlace {
 pub(super) struct Link {
     client: Client,
     prepared: BTreeMap<String, Statement>,
-    trips: Arc<AtomicU64>,
+    /// The schemas that it was lent for: their statements are prepared.
+    schemas: BTreeSet<String>,
+    trips: Arc<Trips>,
 }
 
+type Answer<T> = Result<T, tokio_postgres::Error>;
+
 impl Link {
-    pub(super) fn prepare(&mut self, sql: &str) -> Result<Statement, tokio_postgres::Error> {
-        if let Some(statement) = self.prepared.get(sql) {
-            return Ok(statement.clone());
+    /// Prepares the statements that are not, all at once.
+    fn prepare<'s>(&mut self, wanted: impl Iterator<Item = &'s str>) -> Answer<()> {
+        let mut new: Vec<&str> = wanted.filter(|sql| !self.prepared.contains_key(*sql)).collect();
+        new.sort_unstable();
+        new.dedup();
+        if new.is_empty() {
+            return Ok(());
         }
-        if self.prepared.len() >= STATEMENTS_MAX {
+        if self.prepared.len() + new.len() > STATEMENTS_MAX {
             self.prepared.clear();
         }
-        self.count_trip();
-        let statement = wait(self.client.prepare(sql))?;
-        self.prepared.insert(sql.to_owned(), statement.clone());
-        Ok(statement)
+        self.trips.count(Purpose::Prepare);
+        let client = &self.client;
+        let begin = |sql| Box::pin(client.prepare(sql)) as Begun<'_, Answer<Statement>>;
+        let prepared = wait_all(new.iter().copied().map(begin).collect())?;
+        self.prepared.extend(new.into_iter().map(str::to_owned).zip(prepared));
+        Ok(())
+    }
+
+    fn prepared(&mut self, sql: &str) -> Answer<Statement> {
+        loop {
+            if let Some(statement) = self.prepared.get(sql) {
+                return Ok(statement.clone());
+            }
+            self.prepare(std::iter::once(sql))?;
+        }
     }
 
     pub(super) fn query(
         &mut self,
+        purpose: Purpose,
         sql: &str,
         values: &[Value<'_>],
-    ) -> Result<Vec<Row>, tokio_postgres::Error> {
-        let statement = self.prepare(sql)?;
-        self.count_trip();
+    ) -> Answer<Vec<Row>> {
+        let statement = self.prepared(sql)?;
+        self.trips.count(purpose);
         wait(self.client.query(&statement, values))
     }
 
     pub(super) fn execute(
         &mut self,
+        purpose: Purpose,
         sql: &str,
         values: &[Value<'_>],
-    ) -> Result<u64, tokio_postgres::Error> {
-        let statement = self.prepare(sql)?;
-        self.count_trip();
+    ) -> Answer<u64> {
+        let statement = self.prepared(sql)?;
+        self.trips.count(purpose);
         wait(self.client.execute(&statement, values))
     }
 
-    /// Statements without values, in one message.
-    pub(super) fn batch(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
-        self.count_trip();
-        wait(self.client.batch_execute(sql))
+    /// Sends statements together and waits once for all their answers. Within a transaction, those
+    /// after one that failed fail as well; the first error is returned.
+    pub(super) fn ask_all(
+        &mut self,
+        purpose: Purpose,
+        around: Around,
+        asks: &[&Ask],
+    ) -> Answer<Vec<Vec<Row>>> {
+        self.prepare(asks.iter().map(|ask| ask.sql.as_str()))?;
+        let statements: Vec<Statement> =
+            asks.iter().map(|ask| self.prepared(&ask.sql)).collect::<Answer<_>>()?;
+        self.trips.count(purpose);
+        let (client, values): (_, Vec<_>) =
+            (&self.client, asks.iter().map(|ask| ask.values()).collect());
+        let plain = |sql: &'static str| {
+            let asked = async move { client.batch_execute(sql).await.map(|()| Vec::new()) };
+            Box::pin(asked) as Begun<'_, Answer<Vec<Row>>>
+        };
+        let mut begun = Vec::new();
+        if around == Around::Begin {
+            begun.push(plain("BEGIN"));
+        }
+        for (statement, values) in statements.iter().zip(&values) {
+            begun.push(Box::pin(client.query(statement, values)));
+        }
+        if around == Around::Commit {
+            begun.push(plain("COMMIT"));
+        }
+        let mut answers = wait_all(begun)?;
+        if around == Around::Begin {
+            answers.remove(0);
+        }
+        answers.truncate(asks.len());
+        Ok(answers)
     }
 
-    fn count_trip(&self) {
-        self.trips.fetch_add(1, Ordering::Relaxed);
+    /// Statements without values, in one message.
+    pub(super) fn batch(&self, purpose: Purpose, sql: &str) -> Answer<()> {
+        self.trips.count(purpose);
+        wait(self.client.batch_execute(sql))
     }
 
     fn is_sound(&self) -> bool {
@@ -164,7 +298,7 @@ pub(super) struct Pool {
     requests: tokio::sync::mpsc::UnboundedSender<Request>,
     free: Mutex<Free>,
     returned: Condvar,
-    trips: Arc<AtomicU64>,
+    trips: Arc<Trips>,
 }
 
 #[derive(Default)]
@@ -213,9 +347,8 @@ impl Pool {
         Ok(Arc::new(Self { place, requests, free, returned, trips }))
     }
 
-    /// How often the database was asked, and an answer waited for.
-    pub(super) fn trips(&self) -> u64 {
-        self.trips.load(Ordering::Relaxed)
+    pub(super) fn trips(&self) -> RoundTrips {
+        self.trips.so_far()
     }
 
     pub(super) fn place(&self) -> &PostgresPlace {
@@ -226,26 +359,31 @@ impl Pool {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lends a connection; a new one if none is free.
-    pub(super) fn lend(&self) -> Result<Link, tokio_postgres::Error> {
-        self.lend_of(CONNECTIONS_MAX)
+    /// Lends a connection for statements on a schema: one that had some before if that is free, a
+    /// new one if none is.
+    pub(super) fn lend(&self, schema: &str) -> Answer<Link> {
+        self.lend_of(CONNECTIONS_MAX, schema)
     }
 
     /// The same for what cannot wait until others give one back: leases.
-    pub(super) fn lend_at_once(&self) -> Result<Link, tokio_postgres::Error> {
-        self.lend_of(usize::MAX)
+    pub(super) fn lend_at_once(&self, schema: &str) -> Answer<Link> {
+        self.lend_of(usize::MAX, schema)
     }
 
-    fn lend_of(&self, most: usize) -> Result<Link, tokio_postgres::Error> {
+    fn lend_of(&self, most: usize, schema: &str) -> Answer<Link> {
         let mut free = self.free();
         while free.links.is_empty() && free.lent >= most {
             free = self.returned.wait(free).unwrap_or_else(PoisonError::into_inner);
         }
         free.lent += 1;
-        while let Some(link) = free.links.pop() {
-            if link.is_sound() {
-                return Ok(link);
-            }
+        free.links.retain(Link::is_sound);
+        let knows = |link: &Link| link.schemas.contains(schema);
+        let best = (0..free.links.len())
+            .max_by_key(|&at| (knows(&free.links[at]), usize::MAX - free.links[at].schemas.len()));
+        if let Some(at) = best {
+            let mut link = free.links.swap_remove(at);
+            link.schemas.insert(schema.to_owned());
+            return Ok(link);
         }
         drop(free);
         let (answer, answered) = mpsc::channel();
@@ -258,7 +396,8 @@ impl Pool {
         match connected {
             Ok(client) => {
                 let trips = self.trips.clone();
-                Ok(Link { client, prepared: BTreeMap::new(), trips })
+                let schemas = BTreeSet::from([schema.to_owned()]);
+                Ok(Link { client, prepared: BTreeMap::new(), schemas, trips })
             }
             Err(error) => {
                 self.take_back(None);

@@ -7,12 +7,13 @@ use nenrin_revisit::PageRevisitScheduler;
 
 use super::{
     engine::{PostgresState, Step, Tx},
+    loads::Needs,
     rows::{self, get, number},
-    work::{Needs, Work},
+    work::Work,
 };
 use crate::{
-    Committed, Incident, IncidentKind, PageId, Registry, Removal, RemovalRow, Site, SiteConditions,
-    SiteId, StateError, Watch, WatchHit, WatchId,
+    Incident, IncidentKind, PageId, Registry, Removal, RemovalRow, Site, SiteConditions, SiteId,
+    StateError, Watch, WatchHit, WatchId,
     rules::{self, Switch},
 };
 
@@ -51,7 +52,7 @@ fn add_site(t: &mut Tx<'_>, name: &str, conditions: &SiteConditions, now_s: i64)
     let site = SiteId(found[0].try_get::<_, i32>(0)? as u32);
     let mut work = work_on_tops(t, [site])?;
     work.enter_tops(site, now_s)?;
-    work.finish(&mut Committed::default())?;
+    work.finish_now()?;
     Ok(site)
 }
 
@@ -87,7 +88,7 @@ fn set_site(t: &mut Tx<'_>, site: SiteId, conditions: &SiteConditions, now_s: i6
     for id in continuous {
         schedule_site(&mut work, id, now_s)?;
     }
-    work.finish(&mut Committed::default())
+    work.finish_now()
 }
 
 /// Gives every page of a site a time of its own, where it has none: by what its visits taught, which

@@ -2,13 +2,13 @@
 -- Times are seconds since the epoch unless a column ends in _ms. `open.rs` keeps the number of this
 -- schema, and the migrations of older ones. docs/scale.md describes the views for readers.
 
--- The next numbers, the epoch, and the resolution of the queue. Whoever changes the partition locks
--- this row first.
+-- The next numbers, the epoch, the resolution of the queue, and how often others than the holder
+-- changed the partition. Whoever changes it locks this row first.
 CREATE TABLE @partition (
     own integer NOT NULL, epoch bigint NOT NULL DEFAULT 0, bucket_s bigint NOT NULL,
     servers bigint NOT NULL DEFAULT 0, pages bigint NOT NULL DEFAULT 0,
     visits bigint NOT NULL DEFAULT 0, rounds bigint NOT NULL DEFAULT 0,
-    summaries bigint NOT NULL DEFAULT 0);
+    summaries bigint NOT NULL DEFAULT 0, outside bigint NOT NULL DEFAULT 0);
 
 -- Mail to other partitions, and how far it was sent to and read from each.
 CREATE TABLE @outbox (
@@ -45,8 +45,8 @@ CREATE TABLE @notes (
     server integer NOT NULL, name text NOT NULL, value text NOT NULL, PRIMARY KEY (server, name));
 
 -- Pages. The upper bits of a page's number are its server's. `bucket` says where a page with a time
--- of its own waits in the queue. `key` is the URL's key for look-ups, while the page has versions
--- that may be read. `turn` says when a page got its first version among those of its site (times
+-- of its own waits in the queue: 2^63 - 2 for one that waits for its turn, without a time. `key` is
+-- the URL's key for look-ups, while the page has versions that may be read. `turn` says when a page got its first version among those of its site (times
 -- 256) and of all.
 CREATE TABLE @pages (
     id bigint PRIMARY KEY, discovered_s bigint NOT NULL, visited_s bigint, due_s bigint,
@@ -57,8 +57,8 @@ CREATE TABLE @pages (
     path text COLLATE "C" NOT NULL, key text COLLATE "C", etag text, last_modified text, mark bytea,
     history bytea, pulled text);
 CREATE UNIQUE INDEX pages_by_nth ON @pages (nth);
-CREATE INDEX pages_by_time ON @pages (bucket, id) WHERE bucket IS NOT NULL;
-CREATE INDEX pages_by_key ON @pages (key, id) WHERE key IS NOT NULL;
+CREATE INDEX pages_by_time ON @pages (bucket, id) WHERE bucket < 9223372036854775806;
+CREATE INDEX pages_by_key ON @pages (hashtext(key)) WHERE key IS NOT NULL;
 CREATE INDEX pages_denied ON @pages (denied, id) WHERE denied IS NOT NULL;
 CREATE TABLE @members (
     page bigint NOT NULL, round bigint, site integer NOT NULL, depth integer NOT NULL,

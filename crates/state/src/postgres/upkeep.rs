@@ -8,12 +8,11 @@ use tokio_postgres::Row;
 
 use super::{
     engine::{PostgresState, Step, Tx},
+    loads::Needs,
     rows::{self, Read, count, get, number, unsigned},
-    work::{NEW_BUCKET, Needs, Work},
+    work::{NEW_BUCKET, Work},
 };
-use crate::{
-    Committed, KeptVersion, PageId, PruneRow, SiteId, StateError, Upkeep, VersionId, rules,
-};
+use crate::{KeptVersion, PageId, PruneRow, SiteId, StateError, Upkeep, VersionId, rules};
 
 /// Times this far ahead are believed: clocks of two machines differ.
 const AHEAD_S: i64 = 3_600;
@@ -181,10 +180,12 @@ fn set_clock_back(t: &mut Tx<'_>, now_s: i64) -> Step<Option<u64>> {
         row.time_changed(bucket_s);
         row.is_changed = true;
     }
-    work.finish(&mut Committed::default())?;
-    // What pages share and what was learnt of servers has times of its own: it is learnt anew.
+    work.finish_now()?;
+    // What pages share and what was learnt of servers has times of its own: it is learnt again. What a
+    // server shows for pages that do not exist is as it was: without it they would be stored.
     for forget in [
-        "DELETE FROM @notes WHERE server IN (SELECT id FROM @servers WHERE asked_ms > $1::bigint * 1000)",
+        "DELETE FROM @notes WHERE name <> 'probe'
+             AND server IN (SELECT id FROM @servers WHERE asked_ms > $1::bigint * 1000)",
         "DELETE FROM @shared WHERE site IN (SELECT site FROM @pages WHERE visited_s = $1)",
         "UPDATE @servers SET resting_until_ms = NULL, strikes = 0, stretch_percent = 100
              WHERE asked_ms > $1::bigint * 1000",

@@ -12,6 +12,9 @@ use crate::{PageId, SiteId, StateError, VersionId, VersionIndex, VersionQuery, V
 /// Versions shown in one statement when all are.
 const TOGETHER: i64 = 10_000;
 
+/// Pages with a key: the index has hashes of them.
+const OF_KEY: &str = "hashtext(p.key) = hashtext($1) AND p.key = $1";
+
 impl PostgresState {
     /// Versions of the pages that share a key. `more` filters and orders those of one page, so that
     /// a limit is met without reading the rest: a page may have a hundred thousand.
@@ -24,7 +27,7 @@ impl PostgresState {
         let sql = format!(
             "SELECT {} FROM @pages p JOIN @servers s ON s.id = (p.id >> 39)::integer
              CROSS JOIN LATERAL (SELECT * FROM @versions w WHERE w.page = p.id AND {more}) v
-             JOIN @mimes m ON m.id = v.mime WHERE p.key = $1",
+             JOIN @mimes m ON m.id = v.mime WHERE {OF_KEY}",
             rows::VERSION
         );
         let text = key.as_str();
@@ -120,6 +123,7 @@ impl VersionIndex for PostgresState {
     }
 
     fn urls(&self, from: &str, to: &str, limit: usize) -> Result<Vec<CanonicalUrl>, StateError> {
+        self.index_once("pages_in_order", "@pages (key, id) WHERE key IS NOT NULL")?;
         let found = self.read(
             "SELECT s.name || p.path FROM @pages p
              JOIN @servers s ON s.id = (p.id >> 39)::integer
@@ -136,8 +140,10 @@ impl VersionIndex for PostgresState {
         to_day: i64,
     ) -> Result<Vec<(i64, u64)>, StateError> {
         let found = self.read(
-            "SELECT v.at_s / 86400, COUNT(*) FROM @pages p JOIN @versions v ON v.page = p.id
-             WHERE p.key = $1 AND v.at_s >= $2 AND v.at_s < $3 GROUP BY 1 ORDER BY 1",
+            &format!(
+                "SELECT v.at_s / 86400, COUNT(*) FROM @pages p JOIN @versions v ON v.page = p.id
+                 WHERE {OF_KEY} AND v.at_s >= $2 AND v.at_s < $3 GROUP BY 1 ORDER BY 1"
+            ),
             &[&key.as_str(), &(from_day * DAY_S), &((to_day + 1) * DAY_S)],
         )?;
         self.all(&found, |row| Ok((get(row, 0)?, unsigned(row, 1)?)))

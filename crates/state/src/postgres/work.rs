@@ -1,5 +1,6 @@
-//! The rows that one transaction works on. They are loaded with a few statements before the rules are
-//! asked, changed in memory, and written with a few statements at the end (`finish.rs`).
+//! The rows that one transaction works on. They are loaded before the rules are asked (`loads.rs`),
+//! changed in memory, and written at the end (`finish.rs`): each time with statements that are sent
+//! together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +10,12 @@ use tokio_postgres::Row;
 
 use super::{
     engine::{Refusal, Settings, Step, Tx},
-    rows::{self, Read, get, number, unsigned},
+    rows::{self, Read, get, number},
 };
 use crate::{
-    Mail, Nth, PageId, PageRecord, PartitionId, Reading, RobotsCopy, RoundId, ServerId, ServerPace,
-    SiteConditions, SiteId, StateError, VersionId, VersionRow, VisitCommit,
-    rules::{ALL_SITES, FarLink, PageBefore, Part, Sums, Wait},
+    Mail, Need, Nth, PageId, PageRecord, PartitionId, Reading, RobotsCopy, RoundId, ServerId,
+    ServerPace, SiteConditions, SiteId, StateError, VersionId, VersionRow, VisitCommit,
+    rules::{FarLink, PageBefore, Part, Sums, Wait},
 };
 
 /// Neighbouring numbers tried for pages whose hashes collide.
@@ -39,10 +40,10 @@ pub(super) struct PageRow {
 }
 
 /// The columns of a [`PageRow`] after those of a page.
-const MORE: &str = "p.reading, p.turn, p.bucket, p.key, p.denied, p.pulled";
+pub(super) const MORE: &str = "p.reading, p.turn, p.bucket, p.key, p.denied, p.pulled";
 
 impl PageRow {
-    fn read(row: &Row) -> Read<Self> {
+    pub(super) fn read(row: &Row) -> Read<Self> {
         Ok(Self {
             page: rows::page(row)?,
             reading: rows::reading(row, 21)?,
@@ -136,32 +137,12 @@ pub(super) struct Mailbox {
     pub(super) is_changed: bool,
 }
 
-/// What rows a transaction needs.
-#[derive(Default)]
-pub(super) struct Needs {
-    pub(super) sites: BTreeSet<SiteId>,
-    /// Sites whose top pages are entered.
-    pub(super) tops: BTreeSet<SiteId>,
-    /// URLs, and for which site they are looked up.
-    pub(super) urls: BTreeSet<(SiteId, CanonicalUrl)>,
-    pub(super) pages: BTreeSet<PageId>,
-    pub(super) places: BTreeSet<Nth>,
-    /// Whether links that are kept are needed, of pages that are named here or visited by URL.
-    pub(super) links: bool,
-    pub(super) turns: bool,
-    pub(super) mailboxes: bool,
-    /// Versions found in packs, by URL or page.
-    pub(super) packs: Vec<VersionId>,
-    /// Versions that were compared.
-    pub(super) compared: BTreeSet<(PageId, VersionId)>,
-}
-
 /// The rows of one transaction.
 pub(super) struct Work<'t, 'l> {
     pub(super) t: &'t mut Tx<'l>,
     pub(super) settings: Settings,
     pub(super) sites: BTreeMap<SiteId, SiteRow>,
-    servers: BTreeMap<String, ServerId>,
+    pub(super) servers: BTreeMap<String, ServerId>,
     pub(super) new_servers: Vec<(ServerId, String)>,
     pub(super) pages: BTreeMap<PageId, PageRow>,
     pub(super) by_nth: BTreeMap<Nth, PageId>,
@@ -174,18 +155,25 @@ pub(super) struct Work<'t, 'l> {
     pub(super) visits: Vec<(PageId, VisitCommit)>,
     pub(super) versions: BTreeMap<(PageId, i64, VersionId), VersionRow>,
     /// Versions that are listed already, of those found in packs.
-    listed: BTreeSet<(PageId, i64, VersionId)>,
-    newest_s: BTreeMap<PageId, i64>,
+    pub(super) listed: BTreeSet<(PageId, i64, VersionId)>,
+    pub(super) newest_s: BTreeMap<PageId, i64>,
     pub(super) pruning: BTreeSet<VersionId>,
     pub(super) gone: BTreeSet<(PageId, i64)>,
     /// Versions that were not compared with the one before yet.
     pub(super) uncompared: BTreeSet<(PageId, VersionId)>,
     pub(super) compared: BTreeMap<(PageId, VersionId), u16>,
-    turns: BTreeMap<u32, u64>,
+    pub(super) turns: BTreeMap<u32, u64>,
     /// Shares of scores by page, with the hash of its URL.
     pub(super) received: BTreeMap<Nth, (u64, u64)>,
     /// Shares of pages that had some before, by the hashes of their URLs.
     pub(super) received_more: BTreeMap<u64, u64>,
+    /// What pages had got before, with the hashes of their URLs.
+    pub(super) received_before: BTreeMap<Nth, (u64, u64)>,
+    /// What partitions ask for on a day, of a site; and what of that is new.
+    pub(super) asked_for: BTreeSet<(u32, i64, PartitionId)>,
+    pub(super) new_needs: Vec<(u32, i64, PartitionId, Need)>,
+    /// Pages that no site knew before.
+    pub(super) entered: BTreeSet<PageId>,
     pub(super) robots: BTreeMap<ServerId, (i64, Option<RobotsCopy>)>,
     pub(super) paces: BTreeMap<ServerId, ServerPace>,
     pub(super) notes: BTreeMap<(ServerId, String), String>,
@@ -194,10 +182,10 @@ pub(super) struct Work<'t, 'l> {
 }
 
 impl<'t, 'l> Work<'t, 'l> {
-    /// Loads what is needed.
-    pub(super) fn load(t: &'t mut Tx<'l>, needs: &Needs) -> Step<Self> {
+    /// No rows yet.
+    pub(super) fn new(t: &'t mut Tx<'l>) -> Self {
         let settings = t.settings;
-        let mut work = Self {
+        Self {
             t,
             settings,
             sites: BTreeMap::new(),
@@ -221,263 +209,16 @@ impl<'t, 'l> Work<'t, 'l> {
             turns: BTreeMap::new(),
             received: BTreeMap::new(),
             received_more: BTreeMap::new(),
+            received_before: BTreeMap::new(),
+            asked_for: BTreeSet::new(),
+            new_needs: Vec::new(),
+            entered: BTreeSet::new(),
             robots: BTreeMap::new(),
             paces: BTreeMap::new(),
             notes: BTreeMap::new(),
             blocks: BTreeMap::new(),
             sums: Sums::default(),
-        };
-        work.load_sites(&needs.sites)?;
-        if needs.mailboxes && work.is_divided() {
-            work.load_mailboxes()?;
         }
-        let mut urls: Vec<(SiteId, CanonicalUrl)> = needs.urls.iter().cloned().collect();
-        for site in &needs.tops {
-            let tops = work.sites.get(site).map(|row| row.conditions.tops.clone());
-            urls.extend(tops.into_iter().flatten().map(|top| (*site, top)));
-        }
-        urls.retain(|(_, url)| work.elsewhere(url).is_none());
-        work.load_urls(&urls)?;
-        work.load_pages(&needs.pages)?;
-        work.load_places(&needs.places)?;
-        if needs.links {
-            work.load_links()?;
-        }
-        if needs.turns {
-            work.load_turns()?;
-        }
-        if !needs.packs.is_empty() {
-            work.load_packs(&needs.packs)?;
-        }
-        if !needs.compared.is_empty() {
-            work.load_uncompared(&needs.compared)?;
-        }
-        Ok(work)
-    }
-
-    fn load_sites(&mut self, sites: &BTreeSet<SiteId>) -> Step<()> {
-        let ids: Vec<i32> = sites.iter().map(|site| site.0 as i32).collect();
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let found =
-            self.t.query("SELECT id, conditions FROM @sites WHERE id = ANY($1)", &[&ids])?;
-        for row in &found {
-            let conditions = rows::json(row, 1).map_err(|e| self.t.damaged(e))?;
-            let id = SiteId(row.try_get::<_, i32>(0)? as u32);
-            self.sites.insert(id, SiteRow { conditions, is_changed: false });
-        }
-        Ok(())
-    }
-
-    fn load_mailboxes(&mut self) -> Step<()> {
-        for row in &self.t.query("SELECT partition, sent, read FROM @mailboxes", &[])? {
-            let partition = PartitionId(row.try_get::<_, i32>(0)? as u32);
-            let (sent, read): (i64, i64) = (row.try_get(1)?, row.try_get(2)?);
-            let mailbox = Mailbox { sent: sent as u64, read: read as u64, ..Mailbox::default() };
-            self.mailboxes.insert(partition, mailbox);
-        }
-        Ok(())
-    }
-
-    /// The pages of URLs, as far as they are known, with all whose numbers they could have; and how
-    /// the sites know them.
-    pub(super) fn load_urls(&mut self, urls: &[(SiteId, CanonicalUrl)]) -> Step<()> {
-        let unknown: BTreeSet<String> = urls
-            .iter()
-            .map(|(_, url)| url.server().as_str().to_owned())
-            .filter(|name| !self.servers.contains_key(name))
-            .collect();
-        let names: Vec<String> = unknown.into_iter().collect();
-        if !names.is_empty() {
-            let found =
-                self.t.query("SELECT name, id FROM @servers WHERE name = ANY($1)", &[&names])?;
-            for row in &found {
-                let id = ServerId(row.try_get::<_, i32>(1)? as u32);
-                self.servers.insert(row.try_get(0)?, id);
-            }
-        }
-        let (mut sites, mut firsts) = (Vec::new(), Vec::new());
-        for (site, url) in urls {
-            if let Some(server) = self.servers.get(url.server().as_str()) {
-                sites.push(site.0 as i32);
-                firsts.push(first_number(*server, url));
-            }
-        }
-        if firsts.is_empty() {
-            return Ok(());
-        }
-        let sql = format!(
-            "SELECT {}, {MORE} FROM unnest($1::bigint[]) f(first) CROSS JOIN LATERAL
-                (SELECT * FROM @pages q WHERE q.id >= f.first AND q.id < f.first + {PROBES}
-                 ORDER BY q.id LIMIT {PROBES}) p {}",
-            rows::PAGE,
-            rows::SERVER_OF_PAGE
-        );
-        let found = self.t.query(&sql, &[&firsts])?;
-        self.take_pages(&found)?;
-        let found = self.t.query(
-            &format!(
-                "SELECT m.site, m.page, m.depth, m.hops
-                 FROM unnest($1::integer[], $2::bigint[]) k(site, first) CROSS JOIN LATERAL
-                    (SELECT * FROM @members q WHERE q.site = k.site AND q.page >= k.first
-                     AND q.page < k.first + {PROBES} ORDER BY q.page LIMIT {PROBES}) m"
-            ),
-            &[&sites, &firsts],
-        )?;
-        self.take_members(&found)
-    }
-
-    pub(super) fn take_members(&mut self, found: &[Row]) -> Step<()> {
-        for row in found {
-            let read = || -> Read<((SiteId, PageId), Member)> {
-                let key = (SiteId(number(row, 0)?), PageId(get(row, 1)?));
-                let (depth, hops) = (number(row, 2)?, number(row, 3)?);
-                Ok((key, Member { depth, hops, is_changed: false }))
-            };
-            let (key, member) = read().map_err(|e| self.t.damaged(e))?;
-            self.members.entry(key).or_insert(member);
-        }
-        Ok(())
-    }
-
-    fn take_pages(&mut self, found: &[Row]) -> Step<()> {
-        for row in found {
-            let row = PageRow::read(row).map_err(|e| self.t.damaged(e))?;
-            self.by_nth.insert(row.page.nth, row.page.id);
-            self.pages.entry(row.page.id).or_insert(row);
-        }
-        Ok(())
-    }
-
-    pub(super) fn load_pages(&mut self, pages: &BTreeSet<PageId>) -> Step<()> {
-        let ids: Vec<i64> =
-            pages.iter().filter(|id| !self.pages.contains_key(id)).map(|id| id.0).collect();
-        if ids.is_empty() {
-            return Ok(());
-        }
-        self.load_where("p.id = ANY($1)", &ids)
-    }
-
-    fn load_places(&mut self, places: &BTreeSet<Nth>) -> Step<()> {
-        let places: Vec<i32> = places.iter().map(|nth| nth.0 as i32).collect();
-        if places.is_empty() { Ok(()) } else { self.load_where("p.nth = ANY($1)", &places) }
-    }
-
-    /// Loads pages by a condition with one value.
-    pub(super) fn load_where(
-        &mut self,
-        condition: &str,
-        value: &(dyn tokio_postgres::types::ToSql + Sync),
-    ) -> Step<()> {
-        let sql = format!(
-            "SELECT {}, {MORE} FROM @pages p {} WHERE {condition}",
-            rows::PAGE,
-            rows::SERVER_OF_PAGE
-        );
-        let found = self.t.query(&sql, &[value])?;
-        self.take_pages(&found)
-    }
-
-    fn load_links(&mut self) -> Step<()> {
-        let is_read = |row: &&PageRow| row.reading == Reading::Read;
-        let read: Vec<i32> =
-            self.pages.values().filter(is_read).map(|row| row.page.nth.0 as i32).collect();
-        if !read.is_empty() {
-            let found =
-                self.t.query("SELECT nth, targets FROM @links WHERE nth = ANY($1)", &[&read])?;
-            for row in &found {
-                let targets: Vec<i32> = row.try_get(1)?;
-                let targets = targets.into_iter().map(|nth| Nth(nth as u32)).collect();
-                let nth = Nth(row.try_get::<_, i32>(0)? as u32);
-                self.links.insert(nth, Kept { targets, is_changed: false });
-            }
-        }
-        let places: Vec<Nth> = self.by_nth.keys().copied().collect();
-        if self.is_divided() { self.load_far_links(places) } else { Ok(()) }
-    }
-
-    /// Loads links to pages of other partitions, of pages by their discovery numbers.
-    pub(super) fn load_far_links(&mut self, places: impl IntoIterator<Item = Nth>) -> Step<()> {
-        let unknown = |nth: &Nth| !self.far_links.contains_key(nth);
-        let places: Vec<i32> = places.into_iter().filter(unknown).map(|nth| nth.0 as i32).collect();
-        if places.is_empty() {
-            return Ok(());
-        }
-        let found =
-            self.t.query("SELECT nth, targets FROM @far_links WHERE nth = ANY($1)", &[&places])?;
-        for row in &found {
-            let targets: Vec<i64> = row.try_get(1)?;
-            let targets = targets
-                .chunks_exact(2)
-                .map(|link| FarLink { hash: link[0] as u64, to: PartitionId(link[1] as u32) })
-                .collect();
-            let nth = Nth(row.try_get::<_, i32>(0)? as u32);
-            self.far_links.insert(nth, Kept { targets, is_changed: false });
-        }
-        Ok(())
-    }
-
-    fn load_turns(&mut self) -> Step<()> {
-        let mut sites: BTreeSet<u32> = self.pages.values().map(|row| row.page.site.0).collect();
-        sites.extend(self.sites.keys().map(|site| site.0));
-        sites.insert(ALL_SITES);
-        let sites: Vec<i32> = sites.into_iter().map(|site| site as i32).collect();
-        let found =
-            self.t.query("SELECT site, turns FROM @site_worth WHERE site = ANY($1)", &[&sites])?;
-        for row in &found {
-            let turns: i64 = row.try_get(1)?;
-            self.turns.insert(row.try_get::<_, i32>(0)? as u32, turns as u64);
-        }
-        Ok(())
-    }
-
-    fn load_packs(&mut self, versions: &[VersionId]) -> Step<()> {
-        let pages: Vec<i64> = self.pages.keys().map(|page| page.0).collect();
-        let numbers: Vec<i64> = versions.iter().map(|version| version.0 as i64).collect();
-        let found = self.t.query(
-            "SELECT p.id, (SELECT max(v.at_s) FROM @versions v WHERE v.page = p.id)
-             FROM unnest($1::bigint[]) p(id)",
-            &[&pages],
-        )?;
-        for row in &found {
-            if let Some(newest_s) = row.try_get(1)? {
-                self.newest_s.insert(PageId(row.try_get(0)?), newest_s);
-            }
-        }
-        let found = self.t.query(
-            "SELECT page, at_s, version FROM @versions
-             WHERE page = ANY($1) AND version = ANY($2)",
-            &[&pages, &numbers],
-        )?;
-        for row in &found {
-            let version: i64 = row.try_get(2)?;
-            let key = (PageId(row.try_get(0)?), row.try_get(1)?, VersionId(version as u64));
-            self.listed.insert(key);
-        }
-        let found =
-            self.t.query("SELECT version FROM @pruning WHERE version = ANY($1)", &[&numbers])?;
-        for row in &found {
-            let version = unsigned(row, 0).map_err(|e| self.t.damaged(e))?;
-            self.pruning.insert(VersionId(version));
-        }
-        Ok(())
-    }
-
-    fn load_uncompared(&mut self, compared: &BTreeSet<(PageId, VersionId)>) -> Step<()> {
-        let pages: Vec<i64> = compared.iter().map(|(page, _)| page.0).collect();
-        let versions: Vec<i64> = compared.iter().map(|(_, version)| version.0 as i64).collect();
-        let found = self.t.query(
-            "SELECT v.page, v.version FROM unnest($1::bigint[], $2::bigint[]) k(page, version)
-             JOIN @versions v ON v.page = k.page AND v.version = k.version
-             WHERE v.permille IS NULL",
-            &[&pages, &versions],
-        )?;
-        for row in &found {
-            let version: i64 = row.try_get(1)?;
-            self.uncompared.insert((PageId(row.try_get(0)?), VersionId(version as u64)));
-        }
-        Ok(())
     }
 
     /// A page that must be known.

@@ -77,7 +77,7 @@ impl<'t> Batch<'t> {
 
     /// Whether there are other partitions.
     pub(super) fn is_divided(&self) -> bool {
-        self.settings.partitioning.count > 1
+        self.settings.is_divided()
     }
 
     /// Sends mail to every other partition.

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Rows, Transaction, params};
 
-use super::{bags, rows};
+use super::{bags, open::has_table, rows};
 use crate::{
     ChangeCursor, ChangePortion, ChangeQuery, PageChange, PageId, SiteId, Summary, VersionId,
     VersionRow,
@@ -147,7 +147,7 @@ fn version_before(
 }
 
 fn has_summaries(c: &Connection) -> rusqlite::Result<bool> {
-    c.prepare_cached("SELECT 1 FROM sqlite_master WHERE name = 'summaries'")?.exists([])
+    has_table(c, "summaries")
 }
 
 pub(super) fn summaries(

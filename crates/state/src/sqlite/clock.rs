@@ -48,9 +48,11 @@ pub(super) fn set_back(
         }
     }
     moves.finish()?;
-    // What pages share and what was learnt of servers has times of its own: it is learnt again.
+    // What pages share and what was learnt of servers has times of its own: it is learnt again. What a
+    // server shows for pages that do not exist is as it was: without it they would be stored.
     for forget in [
-        "DELETE FROM notes WHERE server IN (SELECT id FROM servers WHERE asked_ms > ?1 * 1000)",
+        "DELETE FROM notes WHERE name <> 'probe'
+             AND server IN (SELECT id FROM servers WHERE asked_ms > ?1 * 1000)",
         "DELETE FROM shared WHERE site IN (SELECT site FROM pages WHERE visited_s = ?1)",
         "UPDATE servers SET resting_until_ms = NULL, strikes = 0, stretch_percent = 100
              WHERE asked_ms > ?1 * 1000",

@@ -3,8 +3,8 @@
 use rusqlite::{Transaction, params};
 
 use super::{
-    batch::Batch, discover, engine::Refusal, far, inbox, joint, links, mail, received, schedule,
-    servers, settings::Settings, structure, taken, times, visits, worth,
+    batch::Batch, discover, engine::Refusal, far, inbox, joint, links, mail, notes, received,
+    schedule, servers, settings::Settings, structure, taken, times, visits, worth,
 };
 use crate::{
     Change, Committed, Mail, Origin,
@@ -32,7 +32,7 @@ pub(super) fn commit(
                 servers::update_robots(t, *server, *tried_s, copy.as_ref())?;
             }
             Change::Pace(pace) => servers::update_pace(t, pace)?,
-            Change::Note(note) => servers::write_note(t, note)?,
+            Change::Note(note) => notes::write(t, note)?,
             Change::Announced(announced) => servers::announced(b, announced)?,
             Change::Found(found) => {
                 for page in &found.pages {
@@ -52,8 +52,10 @@ pub(super) fn commit(
             Change::Weighed(pages) => worth::weigh(t, &mut b.sums.worth, pages)?,
             Change::Order { bytes, received: kept, handed_on } => {
                 links::keep_order(t, bytes)?;
-                received::keep(t, kept)?;
-                far::hand_on(b, handed_on)?;
+                if b.is_divided() {
+                    received::keep(t, kept)?;
+                    far::hand_on(b, handed_on)?;
+                }
             }
             &Change::Need { site, day, need } => {
                 if joint::need(t, settings.own, site, day, need)? {

@@ -173,15 +173,15 @@ impl PartitionState for SqliteState {
         after: u64,
         limit: usize,
     ) -> Result<Vec<NumberedMail>, StateError> {
-        self.read(|c| mail::outbox(c, to, after, limit))
+        self.read_divided(|c| mail::outbox(c, to, after, limit))
     }
 
     fn mail_read(&self, from: PartitionId) -> Result<u64, StateError> {
-        self.read(|c| mail::last_read(c, from))
+        self.read_divided(|c| mail::last_read(c, from))
     }
 
     fn received(&self) -> Result<Vec<Received>, StateError> {
-        self.read(received::all)
+        self.read_divided(received::all)
     }
 
     fn may_begin_round(&self, site: SiteId) -> Result<bool, StateError> {

@@ -142,6 +142,14 @@ impl SqliteState {
         work(&reader).map_err(|e| open::explain(&self.path, "read", e))
     }
 
+    /// Reads what only one of several partitions has.
+    pub(super) fn read_divided<T: Default>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StateError> {
+        if self.settings.is_divided() { self.read(work) } else { Ok(T::default()) }
+    }
+
     /// Reads what can take seconds.
     pub(super) fn read_long<T>(
         &self,

@@ -3,9 +3,19 @@
 use nenrin_lang::IncidentDetail;
 use rusqlite::{Connection, Transaction, params};
 
+use super::open::has_table;
 use crate::{Incident, IncidentKind, SiteId};
 
+const NAME: &str = "incidents";
+const TABLE: &str = "CREATE TABLE IF NOT EXISTS incidents (
+    nth INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, event TEXT NOT NULL, at_s INTEGER NOT NULL,
+    over_s INTEGER, site INTEGER, name TEXT NOT NULL, detail TEXT NOT NULL, cause TEXT NOT NULL)";
+
 pub(super) fn keep(t: &Transaction<'_>, incidents: &[Incident]) -> rusqlite::Result<()> {
+    if incidents.is_empty() {
+        return Ok(());
+    }
+    t.execute_batch(TABLE)?;
     for one in incidents {
         t.prepare_cached(
             "INSERT INTO incidents (id, event, at_s, over_s, site, name, detail, cause)
@@ -31,6 +41,9 @@ pub(super) fn keep(t: &Transaction<'_>, incidents: &[Incident]) -> rusqlite::Res
 }
 
 pub(super) fn end(t: &Transaction<'_>, ids: &[String], now_s: i64) -> rusqlite::Result<()> {
+    if !has_table(t, NAME)? {
+        return Ok(());
+    }
     for id in ids {
         t.prepare_cached("UPDATE incidents SET over_s = ?2 WHERE id = ?1 AND over_s IS NULL")?
             .execute(params![id, now_s])?;
@@ -39,6 +52,9 @@ pub(super) fn end(t: &Transaction<'_>, ids: &[String], now_s: i64) -> rusqlite::
 }
 
 pub(super) fn all(c: &Connection) -> rusqlite::Result<Vec<Incident>> {
+    if !has_table(c, NAME)? {
+        return Ok(Vec::new());
+    }
     let mut query = c.prepare_cached(
         "SELECT id, event, at_s, over_s, site, name, detail, cause FROM incidents
          ORDER BY nth DESC",

@@ -18,6 +18,7 @@ mod links;
 mod log;
 mod lost;
 mod mail;
+mod notes;
 mod open;
 mod overview;
 mod portion;

@@ -12,6 +12,8 @@ use crate::StateError;
 const APPLICATION_ID: i64 = 0x6e65_6e72;
 /// What a new database gets.
 const SCHEMA: &str = include_str!("schema.sql");
+/// And, if it is one of several partitions, also this.
+const PARTITIONS: &str = include_str!("partitions.sql");
 /// What brings a database of schema 1 to 2, of 2 to 3 and so on.
 const MIGRATIONS: &[&str] = &[
     // Sites over several partitions.
@@ -35,6 +37,8 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE needs ADD COLUMN pages INTEGER NOT NULL DEFAULT 1;
     ALTER TABLE sites RENAME COLUMN troubles TO problems;
     ALTER TABLE days RENAME COLUMN troubles TO problems;",
+    // A new state has no tables for partitions, incidents and watches before it needs them.
+    "",
 ];
 /// A table takes a page at least, so a small state has small pages. One above this size has those with
 /// which a commit takes fewer steps.
@@ -170,6 +174,9 @@ pub(super) fn enlarge_pages(connection: &Connection) -> rusqlite::Result<()> {
 fn create(connection: &Connection, settings: &Settings) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
     transaction.execute_batch(SCHEMA)?;
+    if settings.is_divided() {
+        transaction.execute_batch(PARTITIONS)?;
+    }
     settings.write(&transaction)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", SCHEMA_NUMBER)?;
@@ -184,6 +191,11 @@ fn migrate(connection: &Connection, found: i64) -> rusqlite::Result<()> {
         transaction.commit()?;
     }
     Ok(())
+}
+
+/// Whether a table that is made when it is first written is there.
+pub(super) fn has_table(c: &Connection, name: &str) -> rusqlite::Result<bool> {
+    c.prepare_cached("SELECT 1 FROM sqlite_master WHERE name = ?1")?.exists([name])
 }
 
 /// Opens a file as often as the engine opens files for a database.

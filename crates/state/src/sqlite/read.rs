@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
     bags::{self, List, Walk},
-    rows, worth,
+    notes, rows, worth,
 };
 use crate::{
     DuePage, PageFilter, PageId, PageRecord, Round, ServerId, ServerRecord, Site, SiteId,
@@ -29,20 +29,14 @@ pub(super) fn site(c: &Connection, id: SiteId) -> rusqlite::Result<Option<Site>>
 pub(super) fn servers(c: &Connection, ids: &[ServerId]) -> rusqlite::Result<Vec<ServerRecord>> {
     let mut query =
         c.prepare_cached(&format!("SELECT {} FROM servers WHERE id = ?1", rows::SERVER))?;
-    let found = ids
+    let mut found = ids
         .iter()
         .filter_map(|id| query.query_row([id.0], rows::server).optional().transpose())
         .collect::<rusqlite::Result<Vec<_>>>()?;
-    found.into_iter().map(|record| with_notes(c, record)).collect()
-}
-
-/// The record with the server's notes.
-fn with_notes(c: &Connection, mut record: ServerRecord) -> rusqlite::Result<ServerRecord> {
-    let mut query = c.prepare_cached("SELECT name, value FROM notes WHERE server = ?1")?;
-    record.notes = query
-        .query_map([record.id.0], |row| Ok((row.get(0)?, row.get(1)?)))?
-        .collect::<rusqlite::Result<_>>()?;
-    Ok(record)
+    for record in &mut found {
+        record.notes = notes::of_server(c, record.id)?;
+    }
+    Ok(found)
 }
 
 pub(super) fn load_round(

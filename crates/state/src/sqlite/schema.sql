@@ -1,16 +1,11 @@
 -- The state in SQLite. Times are seconds since the epoch unless a column ends in _ms.
 -- `open.rs` keeps the number of this schema in `user_version`, and the migrations of older files.
+-- Each table takes a page of the file, so those that most archives never need are made when they are
+-- first written: incidents (`incidents.rs`), watches (`watches.rs`), summaries (`changes.rs`), and with
+-- several partitions those of `partitions.sql`.
 
 -- Settings that are fixed when the archive is made, the epoch, and how far the queue was laid out.
 CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-
--- Mail to other partitions, and how far it was sent to and read from each.
-CREATE TABLE outbox (
-    receiver INTEGER NOT NULL, number INTEGER NOT NULL, mail TEXT NOT NULL,
-    PRIMARY KEY (receiver, number)) WITHOUT ROWID;
-CREATE TABLE mailboxes (
-    partition INTEGER PRIMARY KEY, sent INTEGER NOT NULL DEFAULT 0,
-    read INTEGER NOT NULL DEFAULT 0);
 
 -- Sites: what people registered, and running totals.
 CREATE TABLE sites (
@@ -23,13 +18,6 @@ CREATE TABLE removals (
     id INTEGER PRIMARY KEY, site INTEGER NOT NULL, removal TEXT, reason TEXT NOT NULL,
     at_s INTEGER NOT NULL);
 CREATE TABLE denied (page INTEGER PRIMARY KEY, site INTEGER NOT NULL);
-CREATE TABLE incidents (
-    nth INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, event TEXT NOT NULL, at_s INTEGER NOT NULL,
-    over_s INTEGER, site INTEGER, name TEXT NOT NULL, detail TEXT NOT NULL, cause TEXT NOT NULL);
-
--- Watches and what they reported, as JSON.
-CREATE TABLE watches (id INTEGER PRIMARY KEY, watch TEXT NOT NULL);
-CREATE TABLE watch_hits (id INTEGER PRIMARY KEY, hit TEXT NOT NULL);
 
 -- Servers, and what was learnt of them by name.
 CREATE TABLE servers (
@@ -63,23 +51,6 @@ CREATE TABLE bags (
 CREATE TABLE found (nth INTEGER PRIMARY KEY, page INTEGER NOT NULL, reading INTEGER NOT NULL);
 CREATE TABLE links (nth INTEGER PRIMARY KEY, targets BLOB NOT NULL);
 CREATE TABLE crawl_order (part INTEGER PRIMARY KEY, bytes BLOB NOT NULL);
-
--- Pages of other partitions: links to them (hash of the URL, partition), what pages got of scores from
--- there, of it what is in the crawl order as it was kept, and the hashes of their URLs.
-CREATE TABLE far_links (nth INTEGER PRIMARY KEY, targets BLOB NOT NULL);
-CREATE TABLE received (
-    nth INTEGER PRIMARY KEY, micros INTEGER NOT NULL, kept INTEGER NOT NULL DEFAULT 0,
-    hash INTEGER NOT NULL DEFAULT 0);
-CREATE INDEX received_by_hash ON received (hash);
-
--- Sites over several partitions: rounds that ended in others, and what pages ask for on a day.
-CREATE TABLE rounds_elsewhere (
-    site INTEGER NOT NULL, partition INTEGER NOT NULL, ended INTEGER NOT NULL,
-    PRIMARY KEY (site, partition)) WITHOUT ROWID;
-CREATE TABLE needs (
-    site INTEGER NOT NULL, day INTEGER NOT NULL, partition INTEGER NOT NULL,
-    milli_visits INTEGER NOT NULL, pages INTEGER NOT NULL DEFAULT 1,
-    PRIMARY KEY (site, day, partition)) WITHOUT ROWID;
 
 -- The long-term queue: buckets, and coarse buckets of a day that are laid out into buckets in time.
 CREATE TABLE due (

@@ -4,7 +4,7 @@ use nenrin_urls::CanonicalUrl;
 use rusqlite::{Transaction, params};
 
 use super::{batch::Batch, read};
-use crate::{Announced, Mail, PullForward, RobotsCopy, ServerId, ServerNote, ServerPace, rules};
+use crate::{Announced, Mail, PullForward, RobotsCopy, ServerId, ServerPace, rules};
 
 pub(super) fn update_robots(
     t: &Transaction<'_>,
@@ -40,21 +40,6 @@ pub(super) fn update_pace(t: &Transaction<'_>, pace: &ServerPace) -> rusqlite::R
         pace.resting_until_ms,
         pace.strikes,
         pace.stretch_percent
-    ])?;
-    Ok(())
-}
-
-/// Stores a note, replacing the one of that name.
-pub(super) fn write_note(t: &Transaction<'_>, note: &ServerNote) -> rusqlite::Result<()> {
-    if note.value.is_empty() {
-        t.prepare_cached("DELETE FROM notes WHERE server = ?1 AND name = ?2")?
-            .execute(params![note.server.0, note.name])?;
-        return Ok(());
-    }
-    t.prepare_cached("INSERT OR REPLACE INTO notes VALUES (?1, ?2, ?3)")?.execute(params![
-        note.server.0,
-        note.name,
-        note.value
     ])?;
     Ok(())
 }

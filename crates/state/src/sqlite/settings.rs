@@ -23,6 +23,11 @@ impl Settings {
         set(t, "partition", self.own.0.into())
     }
 
+    /// Whether there are other partitions.
+    pub(super) fn is_divided(&self) -> bool {
+        self.partitioning.count > 1
+    }
+
     pub(super) fn read(c: &Connection) -> rusqlite::Result<Self> {
         Ok(Self {
             bucket_s: get(c, "bucket_s")?.unwrap_or(3600),

@@ -2,10 +2,16 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
+use super::open::has_table;
 use crate::{Watch, WatchHit, WatchId};
+
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS watches (id INTEGER PRIMARY KEY, watch TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS watch_hits (id INTEGER PRIMARY KEY, hit TEXT NOT NULL);";
 
 /// Stores a watch; one without a number gets the next.
 pub(super) fn keep(t: &Transaction<'_>, watch: &Watch) -> rusqlite::Result<Watch> {
+    t.execute_batch(TABLES)?;
     let mut kept = watch.clone();
     if kept.id.0 == 0 {
         let last: Option<u32> =
@@ -18,15 +24,19 @@ pub(super) fn keep(t: &Transaction<'_>, watch: &Watch) -> rusqlite::Result<Watch
 }
 
 pub(super) fn drop(t: &Transaction<'_>, watch: WatchId) -> rusqlite::Result<bool> {
-    Ok(t.execute("DELETE FROM watches WHERE id = ?1", [watch.0])? > 0)
+    Ok(has_table(t, "watches")? && t.execute("DELETE FROM watches WHERE id = ?1", [watch.0])? > 0)
 }
 
 pub(super) fn all(c: &Connection) -> rusqlite::Result<Vec<Watch>> {
-    documents(c, "SELECT watch FROM watches ORDER BY id")
+    documents(c, "watches", "SELECT watch FROM watches ORDER BY id")
 }
 
 /// Stores what was reported, oldest first; those with a number replace what is stored.
 pub(super) fn keep_hits(t: &Transaction<'_>, hits: &[WatchHit]) -> rusqlite::Result<()> {
+    if hits.is_empty() {
+        return Ok(());
+    }
+    t.execute_batch(TABLES)?;
     for hit in hits {
         let mut kept = hit.clone();
         if kept.id == 0 {
@@ -47,7 +57,7 @@ pub(super) fn keep_hits(t: &Transaction<'_>, hits: &[WatchHit]) -> rusqlite::Res
 }
 
 pub(super) fn hits(c: &Connection) -> rusqlite::Result<Vec<WatchHit>> {
-    documents(c, "SELECT hit FROM watch_hits ORDER BY id DESC")
+    documents(c, "watch_hits", "SELECT hit FROM watch_hits ORDER BY id DESC")
 }
 
 fn written(document: &impl serde::Serialize) -> String {
@@ -58,8 +68,12 @@ fn written(document: &impl serde::Serialize) -> String {
 /// Documents of a later build are passed over.
 fn documents<T: serde::de::DeserializeOwned>(
     c: &Connection,
+    table: &str,
     query: &str,
 ) -> rusqlite::Result<Vec<T>> {
+    if !has_table(c, table)? {
+        return Ok(Vec::new());
+    }
     let mut query = c.prepare_cached(query)?;
     let mut found = query.query([])?;
     let mut all = Vec::new();

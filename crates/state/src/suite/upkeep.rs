@@ -2,7 +2,8 @@
 
 use super::{NOW_S, adopt, begun, commit, removable, row, visit};
 use crate::{
-    Change, Outcome, PruneRow, Removal, ServerPace, State, StateError, VersionId, VersionQuery,
+    Change, Outcome, PruneRow, Removal, ServerNote, ServerPace, State, StateError, VersionId,
+    VersionQuery,
 };
 
 pub fn what_was_deleted_stays_deleted(state: &impl State) {
@@ -106,7 +107,12 @@ pub fn what_was_visited_in_the_future_is_due_now(state: &impl State) {
         stretch_percent: 900,
     };
     let epoch = state.take_over().unwrap();
-    state.commit_under(epoch, &[Change::Pace(pace)]).unwrap();
+    let note = |name: &str| {
+        let (server, name, value) = (due.page.id.server(), name.to_owned(), "{}".to_owned());
+        Change::Note(ServerNote { server, name, value })
+    };
+    let changes = [Change::Pace(pace), note("signals"), note("probe")];
+    state.commit_under(epoch, &changes).unwrap();
     // A minute is no wrong clock.
     assert_eq!(state.set_clock_back(ahead_s - 60).unwrap(), None);
     let pages = state.set_clock_back(NOW_S).unwrap();
@@ -117,6 +123,8 @@ pub fn what_was_visited_in_the_future_is_due_now(state: &impl State) {
     let server = &state.servers(&[due.page.id.server()]).unwrap()[0];
     assert_eq!((server.asked_ms, server.resting_until_ms), (Some(NOW_S * 1000), None));
     assert_eq!((server.strikes, server.stretch_percent), (0, 100), "everything looked late");
+    let notes: Vec<&str> = server.notes.keys().map(String::as_str).collect();
+    assert_eq!(notes, ["probe"], "how missing pages look does not depend on the time");
     assert_eq!(state.set_clock_back(NOW_S).unwrap(), None);
     assert_eq!(state.check().unwrap(), Vec::<String>::new());
 }

@@ -102,7 +102,7 @@ impl ObjectPlace {
         let place = Self::patient(&self.shown, FIRST_TIMEOUT)?;
         let listed = match place.get_whole(OWNER) {
             Ok(_) => return Ok(()),
-            // A bucket that is not there is no object that is not there: its list fails.
+            // There is no such object, or no such bucket: only of a bucket the list fails.
             Err(BackendError::NotFound { .. }) => place.list("").map(drop),
             Err(error) => Err(error),
         };
@@ -111,7 +111,7 @@ impl ObjectPlace {
                 failed(&self.shown, source)
             }
             BackendError::NotFound { .. } | BackendError::Io { .. } => {
-                let why = "there is no such bucket; make it, or name another with --content";
+                let why = "there is no such bucket; make it, or name another";
                 failed(&self.shown, io::Error::new(io::ErrorKind::NotFound, why))
             }
             other => other,
@@ -174,7 +174,8 @@ impl ObjectPlace {
         }
     }
 
-    fn get_whole(&self, name: &str) -> Result<Vec<u8>, BackendError> {
+    /// A small object.
+    pub fn get_whole(&self, name: &str) -> Result<Vec<u8>, BackendError> {
         let (store, path) = (self.store.clone(), self.path(name));
         let read = async move { store.get(&path).await?.bytes().await };
         Ok(self.run(name, read)?.to_vec())
@@ -186,23 +187,65 @@ impl ObjectPlace {
         Ok(self.run(name, read)?.to_vec())
     }
 
-    fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), BackendError> {
-        let (store, path) = (self.store.clone(), self.path(name));
-        if bytes.len() <= PART_BYTES {
-            let put = async move { store.put(&path, PutPayload::from(bytes)).await };
-            return self.run(name, put).map(drop);
+    /// Writes an object, in place of one of the same name.
+    pub fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), BackendError> {
+        if bytes.len() > PART_BYTES {
+            return self.put_from(name, bytes.len() as u64, Box::new(io::Cursor::new(bytes)));
         }
+        let (store, path) = (self.store.clone(), self.path(name));
+        let put = async move { store.put(&path, PutPayload::from(bytes)).await };
+        self.run(name, put).map(drop)
+    }
+
+    /// The same from a reader of so many bytes, in parts. It is there whole or not at all.
+    pub fn put_from(
+        &self,
+        name: &str,
+        length: u64,
+        mut from: Box<dyn io::Read + Send>,
+    ) -> Result<(), BackendError> {
+        let mut part = move |left: u64| -> io::Result<Vec<u8>> {
+            let mut bytes = vec![0; PART_BYTES.min(usize::try_from(left).unwrap_or(PART_BYTES))];
+            from.read_exact(&mut bytes)?;
+            Ok(bytes)
+        };
+        if length <= PART_BYTES as u64 {
+            return self.put(name, part(length).map_err(|e| failed(name, e))?);
+        }
+        let (store, path) = (self.store.clone(), self.path(name));
         let put = async move {
             let mut upload = store.put_multipart(&path).await?;
-            for part in bytes.chunks(PART_BYTES) {
-                upload.put_part(PutPayload::from(part.to_vec())).await?;
+            let mut sent = 0;
+            while sent < length {
+                let bytes = match part(length - sent) {
+                    Ok(bytes) => bytes,
+                    Err(error) => {
+                        upload.abort().await?;
+                        let source = Box::new(error);
+                        return Err(object_store::Error::Generic { store: "upload", source });
+                    }
+                };
+                sent += bytes.len() as u64;
+                upload.put_part(PutPayload::from(bytes)).await?;
             }
             upload.complete().await
         };
         self.run(name, put).map(drop)
     }
 
-    fn delete(&self, name: &str) -> Result<(), BackendError> {
+    /// The bytes of an object of this length, in order.
+    pub fn read(&self, name: &str, length: u64) -> impl io::Read {
+        ObjectReader {
+            place: self.clone(),
+            name: name.to_owned(),
+            length,
+            next: 0,
+            part: io::Cursor::default(),
+        }
+    }
+
+    /// Deletes an object, if it is there.
+    pub fn delete(&self, name: &str) -> Result<(), BackendError> {
         let (store, path) = (self.store.clone(), self.path(name));
         match self.run(name, async move { store.delete(&path).await }) {
             Err(BackendError::NotFound { .. }) => Ok(()),
@@ -211,7 +254,7 @@ impl ObjectPlace {
     }
 
     /// Objects whose names begin with a folder, with their lengths.
-    fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, BackendError> {
+    pub fn list(&self, folder: &str) -> Result<Vec<(String, u64)>, BackendError> {
         let found = self.list_dated(folder)?;
         Ok(found.into_iter().map(|(name, length, _)| (name, length)).collect())
     }
@@ -230,6 +273,28 @@ impl ObjectPlace {
             Some((name, meta.size, meta.last_modified.timestamp()))
         };
         Ok(found.iter().filter_map(name).collect())
+    }
+}
+
+/// Reads an object part by part.
+struct ObjectReader {
+    place: ObjectPlace,
+    name: String,
+    length: u64,
+    /// Where the next part begins.
+    next: u64,
+    part: io::Cursor<Vec<u8>>,
+}
+
+impl io::Read for ObjectReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.part.position() == self.part.get_ref().len() as u64 && self.next < self.length {
+            let to = self.length.min(self.next + PART_BYTES as u64);
+            let part = self.place.get_range(&self.name, self.next, to);
+            self.part = io::Cursor::new(part.map_err(io::Error::other)?);
+            self.next = to;
+        }
+        self.part.read(buffer)
     }
 }
 
@@ -256,7 +321,7 @@ fn s3(rest: &str, patience: Duration) -> Result<(Arc<dyn ObjectStore>, String), 
             }
             ("region", region) => builder.with_region(region),
             ("anonymous", _) => builder.with_skip_signature(true),
-            (other, _) => return Err(format!("`{other}` is no setting of a bucket")),
+            (other, _) => return Err(format!("`{other}` is not a setting of a bucket")),
         };
     }
     let store = builder.build().map_err(|e| e.to_string())?;
@@ -314,11 +379,10 @@ impl ObjectBackend {
         // From now on, later packs of those who held the partition before count for nothing.
         backend.place.put(&format!("{own}/{BEGUN}"), Vec::new())?;
         backend.own = Some(own);
-        backend.list()?;
         Ok(backend)
     }
 
-    /// Deletes what lies there for nothing: packs of former holders that do not count, and what
+    /// Deletes what nobody needs: packs of former holders that do not count, and what
     /// holders began with who left nothing else, if it was written before `before_s`. Returns how
     /// many objects that were, and their bytes.
     pub fn sweep(&self, before_s: i64) -> Result<(u64, u64), BackendError> {

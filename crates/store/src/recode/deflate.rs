@@ -7,6 +7,10 @@ use preflate_rs::{PreflateConfig, preflate_whole_deflate_stream, recreate_whole_
 use super::{MAX_PLAIN_BYTES, Recoded, Recoding};
 use crate::wire::{Malformed, Reader, put_varint};
 
+/// Packs hold what this coder wrote. If this line does not compile, `cabac` is the crate of that name
+/// from the registry: add `[patch.crates-io] cabac` as in the workspace's `Cargo.toml`.
+const _: () = cabac::THE_CODER_OF_PACKS;
+
 /// A deflate stream taken apart, as far as its blocks are complete.
 pub(super) struct Inflated {
     pub(super) plain: Vec<u8>,

@@ -5,7 +5,7 @@ use maud::html;
 use nenrin_lang::{LANG_COOKIE, Lang};
 
 use crate::{
-    guard::{Fields, Shared, Submitted, set_cookie},
+    guard::{Fields, Shared, set_cookie},
     layout::{self, Menu},
     session::{LogIn, SESSION_S},
     visitor::{SESSION_COOKIE, Visitor},
@@ -49,19 +49,18 @@ fn form(visitor: &Visitor, back: &str, problem: Option<&str>) -> Response {
     layout::page(visitor, Menu::None, t("Log in", "ログイン"), content)
 }
 
-pub(crate) fn log_in(shared: &Shared, submitted: &Submitted) -> Response {
-    let (visitor, fields) = (&submitted.visitor, &submitted.fields);
+/// Tells what came of a log-in.
+pub(crate) fn answer(visitor: &Visitor, back: &str, log_in: LogIn) -> Response {
     let t = |en, ja| visitor.t(en, ja);
-    let options = &shared.app.options;
-    match shared.sessions.log_in(options, fields.get("password"), submitted.from, visitor.now_s) {
+    match log_in {
         LogIn::Done(id) => {
-            let mut response = Redirect::to(local(fields.get("back"))).into_response();
+            let mut response = Redirect::to(local(back)).into_response();
             set_cookie(response.headers_mut(), SESSION_COOKIE, &id, Some(SESSION_S));
             response
         }
         LogIn::Wrong => {
             let problem = t("Wrong password.", "パスワードが違います。");
-            let mut response = form(visitor, fields.get("back"), Some(problem));
+            let mut response = form(visitor, back, Some(problem));
             *response.status_mut() = axum::http::StatusCode::UNAUTHORIZED;
             response
         }
@@ -70,7 +69,7 @@ pub(crate) fn log_in(shared: &Shared, submitted: &Submitted) -> Response {
                 Lang::En => format!("Too many wrong passwords. Try again in {seconds} seconds."),
                 Lang::Ja => format!("失敗が続いています。{seconds}秒後にもう一度お試しください。"),
             };
-            let mut response = form(visitor, fields.get("back"), Some(&problem));
+            let mut response = form(visitor, back, Some(&problem));
             *response.status_mut() = axum::http::StatusCode::TOO_MANY_REQUESTS;
             response
         }

@@ -10,9 +10,9 @@ use nenrin_search::{
     Answer, Ask, BlamedBlock, Order, Piece, Query, Search, SearchError, SearchResult,
 };
 use nenrin_state::{Site, Watch};
-use nenrin_urls::CanonicalUrl;
+use nenrin_urls::{CanonicalUrl, RenderedRecord};
 
-use super::narrow::Narrowed;
+use super::{narrow::Narrowed, picture};
 use crate::{
     WebApp, WebError,
     app::{diff_link, replay_link},
@@ -112,7 +112,7 @@ pub(crate) fn results(
                 (Narrowed::of(asked).form(visitor, &shown_sites(app)?, fields.get("order")))
                 (sorting(visitor, asked, order, &link))
                 @if pages.is_empty() { p.muted { (t("Nothing was found.", "見つかりませんでした。")) } (help(visitor)) }
-                ol.results start=((page - 1) * SHOWN + 1) { @for found in &pages { (result(visitor, found)) } }
+                ol.results start=((page - 1) * SHOWN + 1) { @for found in &pages { (result(app, visitor, found)?) } }
                 p.paging {
                     @if page > 1 { a.button rel="prev" href=(link(page - 1, order)) { "← " (t("Back", "前へ")) } }
                     @if has_more && page < MAX_PAGE { a.button rel="next" href=(link(page + 1, order)) { (t("More", "次へ")) " →" } }
@@ -222,14 +222,18 @@ fn help(visitor: &Visitor) -> Markup {
     }
 }
 
-fn result(visitor: &Visitor, found: &SearchResult) -> Markup {
+fn result(app: &WebApp, visitor: &Visitor, found: &SearchResult) -> Result<Markup, WebError> {
     let t = |en, ja| visitor.t(en, ja);
     let shown = found.url.shown();
+    let open = replay_link(&visitor.replay, found.from_s, &found.url);
+    let view = view_as_of(app, &found.url, found.from_s)?;
     let title = found.title.as_deref().filter(|title| !title.is_empty()).unwrap_or(&shown);
     let diff = |before: i64, after: i64| diff_link(&visitor.replay, before, after, &found.url);
-    html! {
+    Ok(html! {
         li.result {
-            h2 { a href=(replay_link(&visitor.replay, found.from_s, &found.url)) { bdi { (title) } } }
+            @if let Some((at_s, view)) = &view { a.thumb href=(open) tabindex="-1" aria-hidden="true" { (picture::thumbnail(*at_s, view)) } }
+            div {
+            h2 { a href=(open) { bdi { (title) } } }
             p.where { (layout::url(&found.url)) " · " a href=(format!("/sites/{}", found.site.0)) { bdi { (found.site_name) } }
                 @if found.kind != "html" { " · " (found.kind) } }
             p.snippet { (pieces(&found.snippet)) }
@@ -240,8 +244,21 @@ fn result(visitor: &Visitor, found: &SearchResult) -> Markup {
                 @if let Some(until) = found.until_s { " · " a href=(diff(until - 1, until)) { (t("when it vanished", "消えた時の変更")) } }
                 " · " a href=(blame_link(&found.url, found.from_s)) { (t("since when each part is there", "各部分がいつからあるか")) }
             }
+            }
         }
-    }
+    })
+}
+
+/// The picture of a page as of a time, if it was rendered by then: when it was taken, and its record.
+fn view_as_of(
+    app: &WebApp,
+    url: &CanonicalUrl,
+    at_s: i64,
+) -> Result<Option<(i64, CanonicalUrl)>, WebError> {
+    let Some(view) = RenderedRecord::View.of(url) else { return Ok(None) };
+    let found = app.state.version_as_of(&view.key(), at_s)?;
+    let row = found.map(|(_, row)| row).filter(picture::is_shown);
+    Ok(row.map(|row| (row.at_s, view)))
 }
 
 fn span(visitor: &Visitor, from_s: i64, until_s: Option<i64>) -> Markup {

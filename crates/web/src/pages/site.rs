@@ -231,7 +231,7 @@ fn figures(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebEr
                 (t("from ", "訪問数 ")) (format::counted(visitor.lang, counts.visits, "visit", "visits", ""))
             }))
             (tile(t("Stored", "保存量"), html! { (format::bytes(stored)) }, html! {
-                (t("instead of ", "元の容量 ")) (format::bytes(counts.raw_bytes))
+                @if stored < counts.raw_bytes { (t("instead of ", "元の容量 ")) (format::bytes(counts.raw_bytes)) }
                 @if let Some(saved) = format::saving(counts.raw_bytes, stored) { (t(" (", "（")) (saved) (t(" saved)", " 節約）")) }
             }))
             @if let Some((own, share)) = own.filter(|_| worth.len() > 1).and_then(|own| Some((own, own.share_of(&worth)?))) {
@@ -327,7 +327,7 @@ fn rounds(visitor: &Visitor, rounds: &[Round]) -> Markup {
             @if rounds.is_empty() {
                 p.muted { (t("No rounds yet. `nenrin run` starts collecting.", "まだ収集していません。`nenrin run` で収集を始めます。")) }
             } @else {
-                div.scroll { table {
+                div.scroll { table.cards {
                     thead { tr {
                         th scope="col" { (t("Began", "開始")) }
                         th scope="col" { (t("Took", "所要時間")) }
@@ -348,6 +348,7 @@ fn rounds(visitor: &Visitor, rounds: &[Round]) -> Markup {
 }
 
 fn round_row(visitor: &Visitor, round: &Round) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
     let counts = &round.counts;
     html! {
         tr {
@@ -356,14 +357,14 @@ fn round_row(visitor: &Visitor, round: &Round) -> Markup {
                 Some(ended_s) => { (format::spoken_duration(visitor.lang, ended_s - round.started_s)) },
                 None => span.badge.running { (visitor.t("running", "進行中")) },
             } }
-            td.n { (format::number(counts.visits())) }
-            td.n { (format::number(counts.changed)) }
-            td.n { (format::number(counts.same + counts.not_modified)) }
-            td.n { (format::number(counts.new_pages)) }
-            td.n { (format::number(counts.gone)) }
-            td.n { (format::number(counts.failed + counts.refused)) }
-            td.n { (format::bytes(counts.received_bytes)) }
-            td.n { (format::bytes(counts.stored_bytes)) }
+            td.n data-label=(t("Visits", "訪問")) { (format::number(counts.visits())) }
+            td.n data-label=(t("Changed", "変更")) { (format::number(counts.changed)) }
+            td.n data-label=(t("Unchanged", "変更なし")) { (format::number(counts.same + counts.not_modified)) }
+            td.n data-label=(t("New pages", "新ページ")) { (format::number(counts.new_pages)) }
+            td.n data-label=(t("Missing", "存在しない")) { (format::number(counts.gone)) }
+            td.n data-label=(t("Problems", "問題")) { (format::number(counts.failed + counts.refused)) }
+            td.n data-label=(t("Received", "受信")) { (format::bytes(counts.received_bytes)) }
+            td.n data-label=(t("Stored", "保存")) { (format::bytes(counts.stored_bytes)) }
         }
     }
 }
@@ -398,7 +399,7 @@ fn trouble_table<'a>(
 ) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
-        div.scroll { table {
+        div.scroll { table.cards {
             thead { tr {
                 th scope="col" { (t("What", "種類")) }
                 th scope="col" { (t("Cause", "原因")) }
@@ -410,8 +411,8 @@ fn trouble_table<'a>(
                 tr {
                     td { a href=(format!("/visits?site={}&outcome={}", site.id.0, group.outcome)) { (layout::outcome(visitor, group.outcome, group.status)) } }
                     td.cause { (cause(visitor, group.status, group.reason.as_ref())) }
-                    td.n { (format::number(group.count)) }
-                    td { (format::time(group.last_s)) }
+                    td.n data-label=(t("Times", "回数")) { (format::number(group.count)) }
+                    td data-label=(t("Last", "最終")) { (format::time(group.last_s)) }
                     td { (layout::url(&group.last_url)) }
                 }
             } }

@@ -693,8 +693,22 @@ async fn play(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), script: &[Do])
         }
     }
     // Closing with bytes unread would reset the connection under the answer.
-    let _ = stream.read(&mut [0; 4096]).await;
-    let _ = timeout(Duration::from_secs(5), stream.read(&mut [0; 4096])).await;
+    let rest = async { while stream.read(&mut [0; 4096]).await.is_ok_and(|count| count > 0) {} };
+    let _ = timeout(Duration::from_secs(5), rest).await;
+}
+
+/// Reads until the head of the client's first request is there: an answer before it breaks the rules of HTTP/2.
+async fn read_http2_request(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<()> {
+    stream.read_exact(&mut [0; b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".len()]).await?;
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).await?;
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        stream.read_exact(&mut vec![0; length as usize]).await?;
+        if head[3] == HEADERS {
+            return Ok(());
+        }
+    }
 }
 
 /// How the server is reached.
@@ -723,12 +737,11 @@ async fn try_kind(authority: &Authority, via: Via, kind: Kind) -> Option<String>
                     }
                     Via::Http2 => {
                         let Ok(mut stream) = acceptor.accept(stream).await else { return };
-                        let _ = stream.read(&mut [0; 4096]).await;
                         let _ = stream.write_all(&frame(SETTINGS, 0, 0, b"")).await;
-                        // The request may come in a second part.
-                        let _ =
-                            timeout(Duration::from_millis(100), stream.read(&mut [0; 4096])).await;
-                        play(&mut stream, &script).await;
+                        let _ = stream.flush().await;
+                        if read_http2_request(&mut stream).await.is_ok() {
+                            play(&mut stream, &script).await;
+                        }
                     }
                 }
             });

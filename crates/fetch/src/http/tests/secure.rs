@@ -256,5 +256,5 @@ async fn a_silent_or_plain_server_on_a_tls_port_is_noticed() {
 fn a_root_that_is_not_a_certificate_is_refused_at_once() {
     let options = FetchOptions { extra_roots_der: vec![vec![1, 2, 3]], ..quick() };
     let Err(error) = Fetcher::new(options) else { panic!("it was accepted") };
-    assert!(error.to_string().contains("`extra_roots_der`"), "{error}");
+    assert!(error.to_string().contains("fetch.extra_roots_der "), "{error}");
 }

@@ -18,7 +18,7 @@ pub use politeness::Politeness;
 pub use robots::Robots;
 pub use rounds::RoundsTogether;
 pub use shares::Shares;
-pub use starvation::{Starvation, days_to_wait};
+pub use starvation::{Shared, Starvation, Turns};
 
 /// Violations kept in words; beyond, they only repeat.
 const KEPT: usize = 20;

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use nenrin_state::{PageFilter, PageRecord, SiteId, State, StateError};
+use nenrin_state::{PageFilter, PageRecord, State, StateError};
 use nenrin_urls::{CanonicalUrl, Server};
 
 use super::Findings;
@@ -12,8 +12,7 @@ const PATIENCE_S: i64 = 2 * 86_400;
 const LONGEST_S: i64 = 5 * 365 * 86_400;
 
 /// The law: where pages have times of their own, every page has one, and none waits for ever. A page
-/// waits rightly while its server's robots.txt cannot be had, or for its turn in a day's visits: the
-/// servers of a site take turns, and of a server's turns new pages get at most four of five.
+/// waits rightly while its server's robots.txt cannot be had, or for its [turn](Turns) in a day's visits.
 #[derive(Debug, Default)]
 pub struct Starvation {
     /// What was broken.
@@ -21,62 +20,96 @@ pub struct Starvation {
 }
 
 impl Starvation {
-    /// Looks at every page of a partition at the end. `days` is how long one may have to wait for its
-    /// turn in a day's visits.
+    /// Looks at every page of a partition at the end.
     pub fn check(
         &mut self,
         web: &Web,
         state: &dyn State,
-        days: u64,
+        turns: &Turns,
         now_s: i64,
     ) -> Result<(), StateError> {
-        let patience_s = PATIENCE_S + days as i64 * 86_400;
-        let mut after = None;
-        loop {
-            let pages = state.pages(PageFilter { site: None, after, limit: 10_000 })?;
-            let Some(last) = pages.last() else { return Ok(()) };
-            after = Some(last.id);
-            for page in &pages {
-                match page.due_s {
-                    None => self.findings.note(|| format!("{} is never due again", page.url)),
-                    Some(due_s) if since_s(web, &page.url, due_s, now_s) + patience_s < now_s => {
-                        self.findings
-                            .note(|| format!("{} has been due for {} s", page.url, now_s - due_s))
-                    }
-                    Some(due_s) if due_s - now_s > LONGEST_S => {
-                        self.findings.note(|| format!("{} is due in {} s", page.url, due_s - now_s))
-                    }
-                    Some(_) => {}
+        for page in pages(state)? {
+            let patience_s = PATIENCE_S + turns.wait_s(&page.url.server());
+            match page.due_s {
+                None => self.findings.note(|| format!("{} is never due again", page.url)),
+                Some(due_s) if since_s(web, &page.url, due_s, now_s) + patience_s < now_s => self
+                    .findings
+                    .note(|| format!("{} has been due for {} s", page.url, now_s - due_s)),
+                Some(due_s) if due_s - now_s > LONGEST_S => {
+                    self.findings.note(|| format!("{} is due in {} s", page.url, due_s - now_s))
                 }
+                Some(_) => {}
             }
         }
+        Ok(())
     }
 }
 
-/// How many days a page may have to wait for its turn where a site, or all sites together, have this
-/// many visits a day: all pages of a server may have to wait for one another, and the servers that
-/// share the visits as well, in whatever partition. `shared_by` says which site's visits a page uses.
-pub fn days_to_wait<'s>(
-    states: impl Iterator<Item = &'s dyn State>,
-    visits: u64,
-    shared_by: impl Fn(&PageRecord) -> SiteId,
-) -> Result<u64, StateError> {
-    let mut sites: BTreeMap<SiteId, BTreeMap<Server, u64>> = BTreeMap::new();
-    let mut partitions = 0;
-    for state in states {
-        partitions += 1;
-        for page in state.pages(PageFilter { site: None, after: None, limit: 1_000_000 })? {
-            let servers = sites.entry(shared_by(&page)).or_default();
-            *servers.entry(page.url.server()).or_default() += 1;
+/// The visits of a day for which pages have to wait.
+#[derive(Debug, Clone, Copy)]
+pub struct Shared {
+    /// How many there are.
+    pub visits: u64,
+    /// Whether all servers share them; else each has as many.
+    pub by_all: bool,
+    /// Whether pages go by the worth of a visit.
+    pub by_worth: bool,
+}
+
+/// How long pages may have to wait for their turn in a day's visits, by server.
+///
+/// Where pages go by the worth of a visit, a page may have to wait for as long as it takes to visit every
+/// page once. From then on only those go before it that are due longer, each of them once: at most all
+/// pages of its server. The servers take turns, and of a server's turns known pages or new ones may get
+/// only four of five.
+#[derive(Debug, Clone, Default)]
+pub struct Turns(BTreeMap<Server, i64>);
+
+impl Turns {
+    /// Counts the pages of all partitions.
+    pub fn of<'s>(
+        states: impl Iterator<Item = &'s dyn State>,
+        shared: Shared,
+    ) -> Result<Self, StateError> {
+        let mut counts: BTreeMap<Server, u64> = BTreeMap::new();
+        let mut partitions = 0;
+        for state in states {
+            partitions += 1;
+            for page in pages(state)? {
+                *counts.entry(page.url.server()).or_default() += 1;
+            }
         }
+        Ok(Self::of_counts(&counts, partitions, shared))
     }
-    // Visits that were given to a partition and not used, because its servers were away, are lost.
-    let percent = if partitions > 1 { 140 } else { 125 };
-    let turns = sites.values().map(|servers| {
-        let most = servers.values().max().copied().unwrap_or(0);
-        most * servers.len() as u64 * percent / 100
-    });
-    Ok(turns.max().unwrap_or(0).div_ceil(visits.max(1)))
+
+    /// For servers with so many pages.
+    pub fn of_counts(counts: &BTreeMap<Server, u64>, partitions: usize, shared: Shared) -> Self {
+        // Visits that were given to a partition and not used, because its servers were away, are lost.
+        let percent = if partitions > 1 { 140 } else { 125 };
+        let wait_s = |&pages: &u64| {
+            let (all, servers) = match shared.by_all {
+                true => (counts.values().sum(), counts.len() as u64),
+                false => (pages, 1),
+            };
+            let once = if shared.by_worth { all } else { 0 };
+            let visits = once + pages * servers * percent / 100;
+            visits.div_ceil(shared.visits.max(1)) as i64 * 86_400
+        };
+        Self(counts.iter().map(|(server, pages)| (server.clone(), wait_s(pages))).collect())
+    }
+
+    fn wait_s(&self, server: &Server) -> i64 {
+        self.0.get(server).copied().unwrap_or(0)
+    }
+
+    /// The longest, with what a page may wait in any case.
+    pub fn longest_s(&self) -> i64 {
+        PATIENCE_S + self.0.values().max().copied().unwrap_or(0)
+    }
+}
+
+fn pages(state: &dyn State) -> Result<Vec<PageRecord>, StateError> {
+    state.pages(PageFilter { site: None, after: None, limit: usize::MAX })
 }
 
 /// Since when a page that is due could have been asked for.

@@ -12,8 +12,8 @@ use nenrin_crawl::{
     Command, Event, Load, Ticket, answer_load, commit_batch, drop_taken_mail, take_mail,
 };
 use nenrin_state::{
-    Change, Epoch, Mail, Outcome, PageId, PartitionId, Schedule, SiteConditions, SiteId, State,
-    StateError, VersionId,
+    Change, Epoch, Mail, Outcome, PageId, PartitionId, Schedule, SiteConditions, State, StateError,
+    VersionId,
 };
 use nenrin_urls::{CanonicalUrl, Scope, Server};
 
@@ -24,8 +24,7 @@ use super::{
     CrawlOptions, CrawlReport, Sabotage,
     bad_days::BadDays,
     checkers::{
-        Budget, Durability, Once, Politeness, Robots, RoundsTogether, Shares, Starvation,
-        days_to_wait,
+        Budget, Durability, Once, Politeness, Robots, RoundsTogether, Shares, Starvation, Turns,
     },
     oddities::Oddity,
     web::{Reply, Web},
@@ -527,12 +526,8 @@ impl Simulation {
         self.check_sums()?;
         let mut starvation = Starvation::default();
         let states = self.workers.iter().map(|worker| &*worker.state);
-        let of_site = self.options.continuous.as_ref().and_then(|own| own.visits_per_day);
-        let days = match (of_site, self.options.visits_per_day) {
-            (Some(visits), _) => days_to_wait(states, visits, |page| page.site)?,
-            (None, Some(visits)) => days_to_wait(states, visits, |_| SiteId(0))?,
-            (None, None) => 0,
-        };
+        let shared = self.options.shared_visits();
+        let turns = shared.map(|shared| Turns::of(states, shared)).transpose()?.unwrap_or_default();
         for worker in &mut self.workers {
             let (state, partitioning) = (&*worker.state, worker.partitioning);
             let is_own = |url: &CanonicalUrl| partitioning.of(&url.server()) == state.partition().1;
@@ -541,7 +536,7 @@ impl Simulation {
             let judged = std::mem::take(&mut worker.judgement.findings);
             self.report.violations.extend(judged.into_vec());
             if self.options.continuous.is_some() {
-                starvation.check(&self.web, state, days, self.now_ms / 1000)?;
+                starvation.check(&self.web, state, &turns, self.now_ms / 1000)?;
             }
             self.shares.check(state)?;
             self.report.pages += state.stats()?.pages;

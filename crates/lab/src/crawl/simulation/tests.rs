@@ -202,6 +202,20 @@ fn each_checker_can_fail() {
 }
 
 #[test]
+fn pages_that_wait_too_long_for_their_turn_in_a_days_visits_are_noticed() {
+    let mut of_site = continuous("auto");
+    of_site.continuous.as_mut().unwrap().visits_per_day = Some(5);
+    let of_archive = CrawlOptions { visits_per_day: Some(20), ..continuous("auto") };
+    for options in [of_site, of_archive] {
+        assert_eq!(run(&options).unwrap().violations, Vec::<String>::new());
+        let sabotage = Some(Sabotage::LeakyBuckets);
+        let report = run(&CrawlOptions { sabotage, ..options }).unwrap();
+        let is_noticed = |found: &String| found.contains("has been due");
+        assert!(report.violations.iter().any(is_noticed), "{report:?}");
+    }
+}
+
+#[test]
 fn the_judge_can_fail() {
     let sabotage = Some(Sabotage::BlindToLooks);
     let time_s = 20 * 86_400;
