@@ -13,8 +13,6 @@ const HAND_ON_RATIO: f32 = 0.15;
 /// Expected share of a not yet collected page's score that comes back to the pages found beside it,
 /// because pages of one site link to each other.
 const RETURNED: f32 = 0.4;
-/// How strongly a server's pages lose priority as more of the server is collected.
-const SERVER_EXPONENT: f32 = -0.75;
 /// Score that top pages get together for each known page, beside what links give them: what is near
 /// them is more important than the links seen so far can tell.
 const TOP_SHARE: f32 = 0.02;
@@ -28,10 +26,20 @@ const MAX_BONUS: f32 = 1.0 / (1.0 - RETURNED) - 1.0;
 /// Steps in which a page's bonus is stored in its mark.
 const BONUS_STEPS: f32 = 255.0;
 
-/// Mark of a collected page that waits to hand on.
+/// Marks of a collected page: it waits to hand on; it has no links, so that it never does; it was
+/// found without company.
 const WAITING: u8 = 1;
-/// Mark of a collected page without links, which never hands on.
 const DANGLING: u8 = 2;
+const FOUND_ALONE: u8 = 4;
+
+/// Score that collected pages are taken to have had before anything was seen of how it grows.
+const GROWTH_TRUST: f64 = 20.0;
+/// How strongly pages found alone follow what such pages gained: a power.
+const GROWTH_POWER: f64 = 0.5;
+/// What they lose is looked at again when so many times as many pages are collected, and changed if it
+/// is off by more than this share.
+const GROWTH_LOOKS: f32 = 1.15;
+const GROWTH_STEP: f32 = 0.05;
 
 /// The default order: incremental PageRank that accumulates before it hands on, with damping, a
 /// bonus for pages found among many unknown ones, a part for top pages, servers that take turns, and
@@ -54,6 +62,45 @@ pub struct AutoOrder {
     /// Collected top pages, and the score that each of them got as such.
     tops: Vec<PageIndex>,
     top_score: f32,
+    growth: Growth,
+}
+
+/// How much the score of collected pages grew after they were taken: of those found in company, and
+/// of those found alone. A page of a long chain has all it will ever get when it is found; a page
+/// among others gets more from them later.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Growth {
+    /// Scores when they were taken, in company and alone.
+    at_first: [f64; 2],
+    /// What they got since.
+    since: [f64; 2],
+    /// The share of their priority that pages found alone lose.
+    loss: f32,
+    /// Pages that were collected when the loss was looked at.
+    looked_at: u32,
+}
+
+impl Growth {
+    /// What pages found alone should lose.
+    fn due_loss(&self) -> f32 {
+        let [company, alone] =
+            [0, 1].map(|kind| 1.0 + self.since[kind] / (self.at_first[kind] + GROWTH_TRUST));
+        1.0 - (alone / company).min(1.0).powf(GROWTH_POWER) as f32
+    }
+
+    /// Looks at it anew if enough pages were collected since; returns whether it changed.
+    fn follow(&mut self, collected: usize) -> bool {
+        if (collected as f32) < GROWTH_LOOKS * self.looked_at as f32 {
+            return false;
+        }
+        self.looked_at = collected as u32;
+        let due = self.due_loss();
+        let changes = ((1.0 - due) / (1.0 - self.loss) - 1.0).abs() > GROWTH_STEP;
+        if changes {
+            self.loss = due;
+        }
+        changes
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,16 +114,37 @@ impl Priority for Worth {
         u64::from(self.0.to_bits()) << 32 | u64::from(!page)
     }
 
-    fn among_servers(best: u64, pages_taken: u32) -> u64 {
+    const COUNTS_WAITING: bool = true;
+
+    /// Pages of a server lose priority as more of it is collected, and gain it while most of what is
+    /// known of the server waits: the links inside it, which would tell more, were not seen yet.
+    fn among_servers(best: u64, pages_taken: u32, waiting: usize) -> u64 {
         let worth = f32::from_bits((best >> 32) as u32);
-        Self(worth * (pages_taken as f32 + 1.0).powf(SERVER_EXPONENT)).key(best.page())
+        let taken = pages_taken as f32 + 1.0;
+        Self(worth * (taken + waiting as f32) / (taken * taken)).key(best.page())
+    }
+}
+
+/// The priority of a page that is not collected, by its score and its bonus; none is the mark of a
+/// page without company.
+fn worth(score: f32, bonus: u8, loss: f32) -> Worth {
+    match bonus {
+        0 => Worth(score * (1.0 - loss)),
+        _ => Worth(score * (1.0 + f32::from(bonus) * (MAX_BONUS / BONUS_STEPS))),
     }
 }
 
 impl AutoOrder {
     fn queue_worth(&self, page: PageIndex) -> Worth {
-        let bonus = f32::from(self.queues.mark(page)) * (MAX_BONUS / BONUS_STEPS);
-        Worth(self.queues.data(page) * (1.0 + bonus))
+        worth(*self.queues.data(page), self.queues.mark(page), self.growth.loss)
+    }
+
+    /// Gives all queued pages their priority again, if what those found alone lose has changed.
+    fn follow_growth(&mut self) {
+        if self.growth.follow(self.pages_collected) {
+            let loss = self.growth.loss;
+            self.queues.reprioritise_all(|score, mark| worth(*score, mark, loss));
+        }
     }
 
     /// Divides an amount among the targets of a page.
@@ -86,7 +154,9 @@ impl AutoOrder {
         }
         let uncollected = targets.iter().filter(|target| !self.is_collected(**target)).count();
         let share = DAMPING * amount / links as f32;
-        let returned = RETURNED * uncollected as f32 / links as f32;
+        // A page found alone has no company that could link to it.
+        let company = uncollected.saturating_sub(1);
+        let returned = RETURNED * company as f32 / links as f32;
         let bonus = returned / (1.0 - returned);
         for target in targets {
             if self.is_collected(*target) {
@@ -126,7 +196,7 @@ impl AutoOrder {
         let more = due - std::mem::replace(&mut self.top_score, due);
         for at in 0..self.tops.len() {
             let page = self.tops[at];
-            if self.queues.mark(page) != DANGLING {
+            if self.queues.mark(page) & DANGLING == 0 {
                 self.give_collected(page, more);
                 self.sum += f64::from(more);
             }
@@ -137,11 +207,13 @@ impl AutoOrder {
         let score = self.queues.data_mut(page);
         *score += share;
         let score = *score;
+        let mark = self.queues.mark(page);
+        self.growth.since[usize::from(mark & FOUND_ALONE != 0)] += f64::from(share);
         let pending = self.pending(page) + share;
         self.queues.set_note(page, pending.to_bits());
         let is_due = pending > HAND_ON_RATIO * (score - pending);
-        if is_due && self.queues.mark(page) == 0 {
-            self.queues.set_mark(page, WAITING);
+        if is_due && mark & (WAITING | DANGLING) == 0 {
+            self.queues.set_mark(page, mark | WAITING);
             self.waiting.push_back(page);
         }
     }
@@ -185,9 +257,12 @@ impl CrawlOrder for AutoOrder {
         }
         let links = links.max(targets.len());
         let is_top = self.is_top(page);
+        let is_alone = self.queues.mark(page) == 0;
+        self.growth.at_first[usize::from(is_alone)] += f64::from(*self.queues.data(page));
         self.queues.remove(page);
         self.queues.set_note(page, 0.0_f32.to_bits());
-        self.queues.set_mark(page, if links == 0 { DANGLING } else { 0 });
+        let found = if is_alone { FOUND_ALONE } else { 0 };
+        self.queues.set_mark(page, found | if links == 0 { DANGLING } else { 0 });
         let own = if is_top { 1.0 + self.top_score } else { 1.0 };
         let score = self.queues.data_mut(page);
         *score += own;
@@ -202,14 +277,16 @@ impl CrawlOrder for AutoOrder {
         if !self.tops.is_empty() {
             self.raise_tops();
         }
+        self.follow_growth();
     }
 
     fn collected_again(&mut self, page: PageIndex, new_targets: &[PageIndex], links: usize) {
         let amount = *self.queues.data(page);
         self.links_collected += new_targets.len() as u64;
         self.give(amount, links.max(new_targets.len()), new_targets);
-        if self.queues.mark(page) == DANGLING && links > 0 {
-            self.queues.set_mark(page, 0);
+        let mark = self.queues.mark(page);
+        if self.is_collected(page) && mark & DANGLING != 0 && links > 0 {
+            self.queues.set_mark(page, mark & !DANGLING);
         }
     }
 
@@ -280,7 +357,8 @@ impl HandOn for AutoOrder {
         assert_eq!(first, Some(page), "pages hand on in the order in which they were named");
         let amount = self.pending(page);
         self.queues.set_note(page, 0.0_f32.to_bits());
-        self.queues.set_mark(page, if links == 0 { DANGLING } else { 0 });
+        let found = self.queues.mark(page) & FOUND_ALONE;
+        self.queues.set_mark(page, found | if links == 0 { DANGLING } else { 0 });
         self.give(amount, links, targets);
         self.additions += (links - targets.len()) as u64;
         f64::from(DAMPING * amount / links.max(1) as f32)
@@ -326,6 +404,12 @@ impl AutoOrder {
             list.iter().for_each(|page| out.u32(page.0));
         }
         out.u32(self.top_score.to_bits());
+        let growth = &self.growth;
+        for number in growth.at_first.iter().chain(&growth.since) {
+            out.u64(number.to_bits());
+        }
+        out.u32(growth.loss.to_bits());
+        out.u32(growth.looked_at);
         out.finish()
     }
 
@@ -350,7 +434,7 @@ impl AutoOrder {
         for _ in 0..input.u32()? {
             let page = PageIndex(input.u32()?);
             let is_known = (page.0 as usize) < order.queues.len();
-            if !is_known || !order.is_collected(page) || order.queues.mark(page) != WAITING {
+            if !is_known || !order.is_collected(page) || order.queues.mark(page) & WAITING == 0 {
                 return Err(OrderError::BadSnapshot {
                     reason: "a page is waiting that cannot hand on",
                 });
@@ -368,7 +452,10 @@ impl AutoOrder {
         if !order.top_score.is_finite() || order.top_score.is_sign_negative() {
             return Err(OrderError::BadSnapshot { reason: "top pages have an impossible score" });
         }
+        order.growth = import_growth(&mut input)?;
         input.end()?;
+        let loss = order.growth.loss;
+        order.queues.reprioritise_all(|score, mark| worth(*score, mark, loss));
         Ok(order)
     }
 
@@ -392,6 +479,20 @@ impl AutoOrder {
         }
         Ok(())
     }
+}
+
+fn import_growth(input: &mut Reader<'_>) -> Result<Growth, OrderError> {
+    let mut growth = Growth::default();
+    for number in growth.at_first.iter_mut().chain(&mut growth.since) {
+        *number = f64::from_bits(input.u64()?);
+    }
+    (growth.loss, growth.looked_at) = (f32::from_bits(input.u32()?), input.u32()?);
+    let is_sum = |number: &f64| number.is_finite() && *number >= 0.0;
+    let are_sums = growth.at_first.iter().chain(&growth.since).all(is_sum);
+    if !are_sums || !(0.0..1.0).contains(&growth.loss) {
+        return Err(OrderError::BadSnapshot { reason: "scores grew by an impossible amount" });
+    }
+    Ok(growth)
 }
 
 #[cfg(test)]
@@ -418,6 +519,20 @@ mod tests {
 
     fn page(server: u32) -> NewPage {
         NewPage { server: ServerIndex(server), slashes: 0, url_bytes: 0, importance: 0.0 }
+    }
+
+    #[test]
+    fn a_chain_waits_once_pages_in_company_turned_out_to_be_worth_more() {
+        let mut growth = Growth { at_first: [100.0, 100.0], ..Growth::default() };
+        assert!(!growth.follow(1));
+        growth.since = [300.0, 20.0];
+        assert!(!growth.follow(1), "nothing was collected since");
+        assert!(growth.follow(2) && (0.4..0.6).contains(&growth.loss), "{}", growth.loss);
+        let (chain, among_others) = (worth(1.5, 0, growth.loss), worth(1.0, 100, growth.loss));
+        assert!(among_others.0 > chain.0 && worth(1.5, 0, 0.0).0 > among_others.0);
+        // Where pages found alone gain as much, they lose nothing.
+        growth.since = [300.0, 300.0];
+        assert!(growth.follow(3) && growth.loss == 0.0, "{}", growth.loss);
     }
 
     #[test]

@@ -39,7 +39,7 @@ impl SweptPageRank {
         for (page, incoming) in (0..).map(PageIndex).zip(&mut self.incoming) {
             *self.queues.data_mut(page) = JUMP + DAMPING * std::mem::take(incoming);
         }
-        self.queues.reprioritise_all(|rank| *rank);
+        self.queues.reprioritise_all(|rank, _| *rank);
         self.sweep = None;
     }
 }

@@ -29,9 +29,12 @@ pub(crate) trait Priority: Copy {
     /// The entry of a page with this priority.
     fn key(self, page: u32) -> Self::Key;
 
+    /// Whether a server's entry depends on how many of its pages wait.
+    const COUNTS_WAITING: bool = false;
+
     /// The entry of a server whose best page has this key, after `pages_taken` of its pages were
-    /// taken.
-    fn among_servers(best: Self::Key, _pages_taken: u32) -> Self::Key {
+    /// taken, while so many wait.
+    fn among_servers(best: Self::Key, _pages_taken: u32, _waiting: usize) -> Self::Key {
         best
     }
 }
@@ -213,7 +216,7 @@ impl<P: Priority, T> ServerQueues<P, T> {
         let queue = &mut self.servers[server].queue;
         push_tight(queue, priority.key(page.0));
         let last = queue.len() - 1;
-        if self.sift_up(server, last) == 0 {
+        if self.sift_up(server, last) == 0 || P::COUNTS_WAITING {
             self.rank_server(server);
         }
     }
@@ -239,7 +242,7 @@ impl<P: Priority, T> ServerQueues<P, T> {
             let queue = &mut self.servers[server].queue;
             queue.shrink_to(queue.len() * 2);
         }
-        if position == 0 {
+        if position == 0 || P::COUNTS_WAITING {
             self.rank_server(server);
         }
     }
@@ -289,12 +292,14 @@ impl<P: Priority, T> ServerQueues<P, T> {
         }
     }
 
-    /// Gives every queued page a new priority at once.
-    pub(crate) fn reprioritise_all(&mut self, priority: impl Fn(&T) -> P) {
+    /// Gives every queued page a new priority at once, by its data and its mark.
+    pub(crate) fn reprioritise_all(&mut self, priority: impl Fn(&T, u8) -> P) {
         for server in 0..self.servers.len() {
             for key in &mut self.servers[server].queue {
                 let page = key.page();
-                *key = priority(&self.pages[page as usize].data).key(page);
+                let record = &self.pages[page as usize];
+                let mark = (record.server_and_mark >> MARK_SHIFT) as u8;
+                *key = priority(&record.data, mark).key(page);
             }
             for position in (0..self.servers[server].queue.len()).rev() {
                 self.sift_down(server, position);
@@ -343,7 +348,7 @@ impl<P: Priority, T> ServerQueues<P, T> {
         let Some(best) = queue.first().copied() else {
             return self.unrank_server(server);
         };
-        let best = P::among_servers(best, *pages_taken);
+        let best = P::among_servers(best, *pages_taken, queue.len());
         let entry = RankedServer { best, server: server as u32 };
         if position == NOWHERE as usize {
             push_tight(&mut self.ranking, entry);

@@ -2,7 +2,7 @@
 
 use crate::OrderError;
 
-const MAGIC: &[u8; 8] = b"NNORDER1";
+const MAGIC: &[u8; 8] = b"NNORDER2";
 const CHECKSUM_BYTES: usize = 8;
 
 pub(crate) struct Writer {

@@ -13,6 +13,7 @@ mod forecast;
 mod grid;
 mod price;
 mod prior;
+mod repeats;
 mod rhythm;
 mod sketch;
 
@@ -90,8 +91,10 @@ pub(crate) struct Belief {
     pub(crate) threshold: Coded,
     /// Days within which it is seen again whatever its neighbours show; 0 for no such bound.
     pub(crate) again: Rough,
-    /// Versions that came and went between visits, in hundredths.
+    /// Versions that came and went between visits, in hundredths, if changes come at even chances.
     pub(crate) missed_hundredths: u32,
+    /// Whether the last visit saw a change.
+    pub(crate) just_changed: bool,
 }
 
 impl Belief {
@@ -474,8 +477,14 @@ impl RevisitPolicy for AutoPolicy {
         let mut belief = known.unwrap_or_default();
         let closed = gap.filter(|_| known.is_some());
         if let Some(gap) = closed {
+            if belief.just_changed {
+                let days = (gap.before_s + gap.quiet_s) as f64 / DAY_S as f64;
+                let chance = -(-f64::from(belief.rate.value()) * days).exp_m1();
+                self.clocks.repeats.visited(gap.changed, chance);
+            }
             self.learn_gaps(&mut belief, gap, from_s, groups, history.visits);
         }
+        belief.just_changed = gap.is_some_and(|gap| gap.changed);
         belief.again = gap.map_or(Rough(0), |gap| again(gap, history.changes, belief.again));
         let weights = self.posterior(&belief.likelihood, groups);
         if let Some(gap) = gap {
@@ -549,6 +558,10 @@ impl RevisitPolicy for AutoPolicy {
             return Some(1.0);
         }
         Some(1.0 - f64::from(-self.needed(history, belief, groups)).exp())
+    }
+
+    fn hidden(&self) -> f64 {
+        self.clocks.repeats.factor()
     }
 
     fn urgency(&self, at_s: i64, history: &PageHistory, groups: PageGroups) -> Option<f64> {

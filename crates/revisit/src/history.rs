@@ -69,6 +69,8 @@ const TAG_GAPS: u64 = 2;
 const TAG_EVEN_BELIEF: u64 = 3;
 const TAG_SHARE: u64 = 4;
 const TAG_BELIEF: u64 = 5;
+/// The same of a page whose last visit saw a change.
+const TAG_BELIEF_CHANGED: u64 = 6;
 
 impl PageHistory {
     /// Visits that taught something, the first included.
@@ -201,6 +203,7 @@ impl PageHistory {
             Learnt::Nothing => TAG_NOTHING,
             Learnt::Sums(_) => TAG_SUMS,
             Learnt::Gaps(..) => TAG_GAPS,
+            Learnt::Belief(belief) if belief.just_changed => TAG_BELIEF_CHANGED,
             Learnt::Belief(_) => TAG_BELIEF,
             Learnt::Share(..) => TAG_SHARE,
         };
@@ -252,6 +255,9 @@ impl PageHistory {
             TAG_SUMS => Learnt::Sums(Sums::read(reader)?),
             TAG_GAPS => Learnt::Gaps(Sums::read(reader)?, Box::new(ChangedGaps::read(reader)?)),
             TAG_BELIEF => Learnt::Belief(Belief::read(reader)?),
+            TAG_BELIEF_CHANGED => {
+                Learnt::Belief(Belief { just_changed: true, ..Belief::read(reader)? })
+            }
             TAG_EVEN_BELIEF => {
                 let even = Belief::read(reader)?;
                 let likelihood = Likelihood::from_even_steps(even.likelihood.0);
@@ -326,7 +332,16 @@ impl Belief {
         let threshold = Coded::read(reader)?;
         let again = Rough::read(reader)?;
         let missed_hundredths = reader.varint()?.try_into().ok()?;
-        Some(Self { likelihood, rate, effective_rate, threshold, again, missed_hundredths })
+        let just_changed = false;
+        Some(Self {
+            likelihood,
+            rate,
+            effective_rate,
+            threshold,
+            again,
+            missed_hundredths,
+            just_changed,
+        })
     }
 }
 

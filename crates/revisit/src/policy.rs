@@ -33,6 +33,12 @@ pub trait RevisitPolicy: SharedByPages + Send {
         Explanation::of(&self.next_due(now_s, history, groups))
     }
 
+    /// How many times the changes are hidden between visits that even chances would hide: more where
+    /// changes follow each other closely, fewer where none follows soon.
+    fn hidden(&self) -> f64 {
+        1.0
+    }
+
     /// The chance at which a visit is worth its price, if the policy has one.
     fn chance_worth(&self, _history: &PageHistory, _groups: PageGroups) -> Option<f64> {
         None

@@ -228,7 +228,7 @@ impl PageRevisitScheduler {
         self.unkept += 1;
         let due_s = self.bounded_s(now_s, next.due_s, page.path, stretch);
         let rate = next.why.rate_per_day.map(|rate| (rate, next.why.confidence));
-        let missed = history.missed(self.resolution_s);
+        let missed = self.missed_by(&history);
         Planned { due_s, history: history.to_bytes(), failures: 0, rate, missed }
     }
 
@@ -378,12 +378,17 @@ impl PageRevisitScheduler {
                 let groups = self.policy.groups_of(page.server, page.path);
                 let at_s = history.last_visit_s().unwrap_or_default();
                 let mut why = self.policy.explain(at_s, &history, groups);
-                why.missed = history
-                    .missed(self.resolution_s)
+                why.missed = self
+                    .missed_by(&history)
                     .map(|versions| Missed::new(versions, why.next.why.confidence));
                 Why::Policy(Box::new(why))
             }
         }
+    }
+
+    /// Versions of a page that came and went unseen between its visits.
+    fn missed_by(&self, history: &PageHistory) -> Option<f64> {
+        Some(history.missed(self.resolution_s)? * self.policy.hidden())
     }
 
     /// Versions that came and went unseen between the visits to these pages, from their memories, as
@@ -391,7 +396,7 @@ impl PageRevisitScheduler {
     pub fn missed(&self, histories: &[Vec<u8>], pages_in_all: u64) -> Missed {
         let (mut versions, mut variance) = (0.0, 0.0);
         for history in histories.iter().map(|bytes| read(bytes)) {
-            let missed = history.missed(self.resolution_s).unwrap_or(0.0);
+            let missed = self.missed_by(&history).unwrap_or(0.0);
             versions += missed;
             variance += Missed::variance(missed, confidence_of(history.changes()));
         }

@@ -3,11 +3,14 @@
 use super::clock::Clock;
 use super::clocks::{ChangeClocks, ClockTuning, Node};
 use super::prior::Evidence;
+use super::repeats::Repeats;
 use super::sketch::Sketch;
 use crate::RevisitError;
 use crate::varint::{Reader, put};
 
-const FORMAT: u64 = 4;
+const FORMAT: u64 = 5;
+/// The format before it was known whether changes follow each other.
+const WITHOUT_REPEATS: u64 = 4;
 const HAS_CLOCK: u64 = 1;
 const HAS_EVIDENCE: u64 = 2;
 const MAX_NODES: u64 = 1 << 28;
@@ -22,6 +25,7 @@ impl ChangeClocks {
         bytes.extend_from_slice(&self.bulk.1.to_le_bytes());
         bytes.extend_from_slice(&self.evidence_days.to_le_bytes());
         bytes.extend_from_slice(&self.scale.to_le_bytes());
+        self.repeats.write(&mut bytes);
         self.all.write(&mut bytes);
         put(&mut bytes, self.nodes.len() as u64);
         for node in &self.nodes {
@@ -44,11 +48,16 @@ impl ChangeClocks {
     }
 
     fn read(reader: &mut Reader<'_>, tuning: ClockTuning) -> Option<Self> {
-        reader.varint().filter(|&format| format == FORMAT)?;
+        let format =
+            reader.varint().filter(|&format| (WITHOUT_REPEATS..=FORMAT).contains(&format))?;
         let today = reader.varint().filter(|&day| day < 1 << 32)?.checked_sub(1).map(|d| d as i64);
         let bulk = (f64::from_le_bytes(reader.array()?), f64::from_le_bytes(reader.array()?));
         let evidence_days = f32::from_le_bytes(reader.array()?);
         let scale = f32::from_le_bytes(reader.array()?);
+        let repeats = match format {
+            WITHOUT_REPEATS => Repeats::default(),
+            _ => Repeats::read(reader)?,
+        };
         let positive = |value: f64| value > 0.0 && value.is_finite();
         let rates_known = evidence_days >= 0.0 && evidence_days.is_finite();
         if !(positive(bulk.0) && positive(bulk.1) && positive(scale.into()) && rates_known) {
@@ -62,7 +71,16 @@ impl ChangeClocks {
             clocks.index.insert(node.key, id);
             clocks.nodes.push(node);
         }
-        clocks = Self { today, bulk, evidence_days, scale, all, sketch: Sketch::new(), ..clocks };
+        clocks = Self {
+            today,
+            bulk,
+            evidence_days,
+            scale,
+            all,
+            repeats,
+            sketch: Sketch::new(),
+            ..clocks
+        };
         if let Some(today) = today {
             clocks.recompute(today, 1.0);
         }
@@ -143,6 +161,16 @@ mod tests {
             assert!((a.bulk / b.bulk - 1.0).abs() < 0.06, "{a:?} {b:?}");
         }
         assert_eq!(again.to_bytes(), bytes);
+    }
+
+    #[test]
+    fn clocks_that_were_kept_without_repeats_are_read() {
+        let clocks = sample();
+        let bytes = clocks.to_bytes();
+        // Behind the format, the day in two bytes and four numbers come the repeats, 16 bytes.
+        let before = [&[4], &bytes[1..27], &bytes[43..]].concat();
+        let read = ChangeClocks::from_bytes(&before, ClockTuning::default()).unwrap();
+        assert_eq!(read.to_bytes(), bytes);
     }
 
     #[test]

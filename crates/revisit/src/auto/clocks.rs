@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::clock::{Clock, DayPace, DaySums, OPEN_DAYS, Passed, PassedBuckets};
 use super::grid::Spread;
 use super::prior::Evidence;
+use super::repeats::Repeats;
 use super::rhythm::Rhythm;
 use super::sketch::Sketch;
 use crate::DAY_S;
@@ -79,6 +80,8 @@ pub struct ChangeClocks {
     pub(super) evidence_days: f32,
     /// Grows as old evidence is forgotten, so that only new evidence needs to be touched.
     pub(super) scale: f32,
+    /// Whether changes follow each other.
+    pub(super) repeats: Repeats,
 }
 
 /// A server (without parent), a directory or a file name.
@@ -113,6 +116,7 @@ impl ChangeClocks {
             all: Evidence::default(),
             evidence_days: 0.0,
             scale: 1.0,
+            repeats: Repeats::default(),
         }
     }
 
