@@ -237,7 +237,7 @@ fn parse_line(line: &str, is_static: bool) -> Result<RawPage, String> {
     };
     let number = |text: &str| match text.parse::<i64>() {
         Ok(at_s) if at_s.abs() < LATEST_S => Ok(at_s),
-        Ok(_) => Err(format!("'{text}' is not a time in seconds since 1970; is it milliseconds?")),
+        Ok(_) => Err(format!("'{text}' looks like milliseconds; times are seconds since 1970")),
         Err(_) => Err(format!("'{text}' is not a number")),
     };
     let updates_s = updates
