@@ -604,7 +604,6 @@ mod tests {
             "x.from('/a'); x.location; x.top = 1",
             "fetch('/import')",
             "x = /import '\\/a.js' location/",
-            "import.meta.url + '/x'",
             "x = {location: 1, top() {}}",
             "var location = 1; location",
             "function f() { if (a) { var top = 1 } return top }",
