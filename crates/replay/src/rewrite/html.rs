@@ -558,6 +558,8 @@ mod tests {
                 "<a onclick='__nenrin_location=\"x\"; return false'>",
             ),
             ("<a onclick='top.f()'>", "<a onclick='__nenrin_top.f()'>"),
+            ("<a href=' JavaScript:f(location)'>", "<a href=' JavaScript:f(__nenrin_location)'>"),
+            ("<a href='javascript:void 0'>", "<a href='javascript:void 0'>"),
             (
                 "<a onclick='this is not a script location'>",
                 "<a onclick='this is not a script location'>",
