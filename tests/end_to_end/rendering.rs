@@ -46,7 +46,9 @@ fn application(edition: Arc<AtomicUsize>) -> Site {
         let path = request.path.split('?').next().unwrap_or_default();
         let reply = match path {
             "/robots.txt" => Reply::text("User-agent: *\nDisallow: /secret"),
-            "/" => Reply::html("<div id=app>Loading</div><script src=/app.js></script>"),
+            "/" => Reply::html(
+                "<div id=app>Loading</div><div style='height:2500px'></div><script src=/app.js></script>",
+            ),
             "/app.js" => Reply::new("200 OK", "text/javascript", APP),
             "/api/list.json" => {
                 let edition = edition.load(Ordering::SeqCst);
@@ -156,7 +158,17 @@ fn shown_is_kept(nenrin: &Nenrin, top: &str) {
     assert!(text.contains("First of edition 1") && text.contains("Second"), "{text}");
     assert!(!text.contains("Loading"), "only the last pass is kept: {text}");
     let view = kept(nenrin, "view");
-    assert!(view.starts_with(b"\x89PNG"), "{:?}", &view[..8.min(view.len())]);
+    let whole = kept(nenrin, "whole");
+    for (picture, name) in [(&view, "view"), (&whole, "whole")] {
+        assert!(picture.starts_with(b"\x89PNG"), "{name}: {:?}", picture.get(..8));
+    }
+    // Width and height of a PNG.
+    let size = |picture: &[u8]| {
+        let number = |at: usize| u32::from_be_bytes(picture[at..at + 4].try_into().unwrap());
+        (number(16), number(20))
+    };
+    assert_eq!(size(&view), (1280, 800));
+    assert!(size(&whole).0 == 1280 && size(&whole).1 > 2000, "{:?}", size(&whole));
 
     let found = nenrin.run(&["--json", "search", "\"First of edition\""]).expect(0);
     assert!(found.text().contains(&format!("\"{top}\"")), "{}", found.text());
@@ -168,6 +180,7 @@ fn shown_is_kept(nenrin: &Nenrin, top: &str) {
     for line in [
         format!("WARC-Target-URI: urn:text:{top}\r\n"),
         format!("WARC-Target-URI: urn:view:{top}\r\n"),
+        format!("WARC-Target-URI: urn:fullPage:{top}\r\n"),
         "WARC-Type: resource\r\n".to_owned(),
     ] {
         assert!(exported.contains(&line), "{line}");
@@ -176,6 +189,7 @@ fn shown_is_kept(nenrin: &Nenrin, top: &str) {
     let other = Nenrin::new();
     other.run(&["import", "warc", warc.to_str().unwrap()]).expect(0);
     assert_eq!(kept(&other, "view"), view);
+    assert_eq!(kept(&other, "whole"), whole);
     assert_eq!(kept(&other, "text"), text.as_bytes());
     nenrin.assert_sound();
 }

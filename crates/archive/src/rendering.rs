@@ -150,11 +150,13 @@ struct Held(VecDeque<(Ticket, Records)>);
 struct Records {
     text: String,
     view: Option<Vec<u8>>,
+    whole: Option<Vec<u8>>,
 }
 
 impl Records {
     fn bytes(&self) -> usize {
-        self.text.len() + self.view.as_ref().map_or(0, Vec::len)
+        let pictures = [&self.view, &self.whole].into_iter().flatten();
+        self.text.len() + pictures.map(Vec::len).sum::<usize>()
     }
 }
 
@@ -164,7 +166,8 @@ impl Held {
             return;
         }
         let text = format!("{}\n\n{}\n", rendering.title.trim(), rendering.text.trim());
-        self.0.push_back((ticket, Records { text, view: rendering.view.take() }));
+        let (view, whole) = (rendering.view.take(), rendering.whole.take());
+        self.0.push_back((ticket, Records { text, view, whole }));
         // The machine asks for it at once; only those before a long queue may have to go.
         while self.0.len() > 1 && self.0.iter().map(|(_, r)| r.bytes()).sum::<usize>() > HELD_BYTES
         {
@@ -239,7 +242,8 @@ impl Archived {
         let mut ingest = archive.ingest(order.site)?.without_times();
         let text = (RenderedRecord::Text, "text/plain; charset=utf-8", records.text.into_bytes());
         let view = records.view.map(|view| (RenderedRecord::View, "image/png", view));
-        for (kind, mime, body) in [Some(text), view].into_iter().flatten() {
+        let whole = records.whole.map(|whole| (RenderedRecord::Whole, "image/png", whole));
+        for (kind, mime, body) in [Some(text), view, whole].into_iter().flatten() {
             let Some(url) = kind.of(&order.url) else { continue };
             let length = body.len();
             let head = format!(

@@ -27,6 +27,9 @@ pub struct RenderOptions {
     /// The highest picture of a whole page, in pixels. Default 10,000: higher ones take hundreds of
     /// megabytes in the browser.
     pub max_picture_height: u32,
+    /// The most bytes of a picture of a whole page. Default 2 MB: of a page with larger ones, only the
+    /// upper part is taken, as much as fits.
+    pub max_picture_bytes: usize,
     /// The most memory of a page's scripts, in megabytes. Default 512.
     pub script_memory_mb: u32,
     /// The most memory of the browser with all of its processes, in bytes. Default 2 GB; looked at
@@ -50,6 +53,7 @@ impl Default for RenderOptions {
             max_text_chars: 2_000_000,
             max_links: 10_000,
             max_picture_height: 10_000,
+            max_picture_bytes: 2 << 20,
             script_memory_mb: 512,
             max_memory_bytes: 2 << 30,
             recycle_after: 100,

@@ -222,12 +222,20 @@ impl<'b> Page<'b> {
     async fn whole_picture(&mut self) -> Option<Vec<u8>> {
         let measures = self.call("Page.getLayoutMetrics", json!({}), LOOK_TIMEOUT).await.ok()?;
         let height = measures["cssContentSize"]["height"].as_f64().unwrap_or(1.0);
-        let height = height.clamp(1.0, f64::from(self.options.max_picture_height));
-        let clip = json!({
-            "x": 0, "y": 0, "width": self.options.window.0, "height": height.ceil(), "scale": 1,
-        });
-        let params = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
-        self.picture(params).await
+        let mut height = height.clamp(1.0, f64::from(self.options.max_picture_height)).ceil();
+        loop {
+            let clip = json!({
+                "x": 0, "y": 0, "width": self.options.window.0, "height": height, "scale": 1,
+            });
+            let params = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
+            let picture = self.picture(params).await?;
+            let (bytes, most) = (picture.len(), self.options.max_picture_bytes);
+            if bytes <= most || height <= 1.0 {
+                return Some(picture).filter(|picture| picture.len() <= most);
+            }
+            // Pictures are not even: a little less than would fit if they were.
+            height = (height * 0.9 * most as f64 / bytes as f64).floor().max(1.0);
+        }
     }
 
     /// What the page asked for, and what became of it.

@@ -114,19 +114,24 @@ fn compared(
     }
 }
 
-/// The pictures that renderings of two versions left, if both have one.
+/// The pictures that renderings of two versions left, if both have one: of the whole page, or else of the window.
 fn pictures(
     replay: &Replay,
     url: &CanonicalUrl,
     old: &Capture,
     new: &Capture,
 ) -> Result<Option<[Capture; 2]>, ReplayError> {
-    let Some(view) = RenderedRecord::View.of(url) else { return Ok(None) };
-    let of = |shown: &Capture| -> Result<Option<Capture>, ReplayError> {
-        let found = replay.choose(&view, shown.at_s, Modifier::Identity)?;
-        Ok(found.filter(|found| found.at_s <= shown.at_s))
-    };
-    Ok(of(old)?.zip(of(new)?).map(|(old, new)| [old, new]))
+    for kind in [RenderedRecord::Whole, RenderedRecord::View] {
+        let Some(record) = kind.of(url) else { continue };
+        let of = |shown: &Capture| -> Result<Option<Capture>, ReplayError> {
+            let found = replay.choose(&record, shown.at_s, Modifier::Identity)?;
+            Ok(found.filter(|found| found.at_s <= shown.at_s))
+        };
+        if let Some((old, new)) = of(old)?.zip(of(new)?) {
+            return Ok(Some([old, new]));
+        }
+    }
+    Ok(None)
 }
 
 fn date(text: Option<&str>) -> Result<Period, ReplayError> {

@@ -6,12 +6,16 @@ use axum::{
     http::{HeaderValue, Method, Response, StatusCode, header},
 };
 
+use nenrin_urls::CanonicalUrl;
+
 use crate::{
     ReplayError,
     ask::Ask,
     assets, compare, fences,
+    modifier::Modifier,
     origins::Shelf,
     pages,
+    rewrite::{Links, script},
     served::{Replay, own_page, plain, redirect},
     span,
     target::{self, Target},
@@ -47,6 +51,7 @@ pub(crate) fn answer(
     }
     match ask.uri.path().strip_prefix("/_nenrin/") {
         Some(own) if ask.posted.is_none() => own_path(replay, ask, shelf, own),
+        Some("script") => Ok(script(replay, ask, shelf)),
         _ => web::on_shelf(replay, ask, shelf),
     }
 }
@@ -69,6 +74,25 @@ fn own_path(replay: &Replay, ask: &Ask, shelf: &Shelf, path: &str) -> Result<Ans
             Ok(redirect(StatusCode::TEMPORARY_REDIRECT, &to))
         }
         _ => Ok(assets::file(path)),
+    }
+}
+
+/// A script that a page makes of text while it runs, rewritten as one that is loaded.
+fn script(replay: &Replay, ask: &Ask, shelf: &Shelf) -> Answer {
+    let text = ask.posted.as_ref().map_or(&[][..], |(_, text)| text);
+    let base = CanonicalUrl::parse(&format!("{}/", shelf.server.as_str()));
+    let (Some(origins), Ok(base)) = (&replay.origins, base) else {
+        return plain(StatusCode::NOT_FOUND, "no such file");
+    };
+    let links = Links::new(shelf.at_s, Modifier::Script, base).on(origins, shelf.is_bare);
+    let new = match ask.uri.query() {
+        Some("handler") => script::rewrite_handler(text, &links),
+        _ => script::rewrite(text, &links),
+    };
+    match new {
+        // Never a page, whatever was sent.
+        Some(new) => plain(StatusCode::OK, "").map(|_| Body::from(new)),
+        None => plain(StatusCode::NO_CONTENT, ""),
     }
 }
 

@@ -4,12 +4,14 @@ use std::sync::LazyLock;
 
 const STEADY: &str = include_str!("assets/steady.js");
 const ADDRESSES: &str = include_str!("assets/addresses.js");
+const TEXTS: &str = include_str!("assets/texts.js");
 const WORKER: &str = include_str!("assets/worker.js");
 const CLIENT: &str = include_str!("assets/client.js");
 
 /// Our script for pages, with the parts that it shares with workers.
 pub(crate) static CLIENT_JS: LazyLock<String> = LazyLock::new(|| {
-    let parts = [("steady", STEADY), ("addresses", ADDRESSES), ("inWorker", WORKER)];
+    let parts =
+        [("steady", STEADY), ("addresses", ADDRESSES), ("texts", TEXTS), ("inWorker", WORKER)];
     let parts: String =
         parts.map(|(name, text)| format!("const {name} = {}\n", expression(text))).concat();
     format!("(() => {{\n\"use strict\";\n{parts}{CLIENT}\n}})();\n")
@@ -30,9 +32,9 @@ pub fn steady_script(start_ms: i64, seed: u32) -> String {
 
 /// What comes before the first line of a worker's script; `page` says what the page is, as JSON.
 pub(crate) fn worker_start(page: &serde_json::Value) -> String {
-    let [steady, addresses, worker] =
-        [STEADY, ADDRESSES, WORKER].map(|text| expression(text).trim_end_matches(';').to_owned());
-    let text = format!("({worker})({steady},{addresses},{page});");
+    let [steady, addresses, texts, worker] = [STEADY, ADDRESSES, TEXTS, WORKER]
+        .map(|text| expression(text).trim_end_matches(';').to_owned());
+    let text = format!("({worker})({steady},{addresses},{texts},{page});");
     // Lines keep their numbers.
     let lines = text.lines().map(|line| line.split(" // ").next().unwrap_or_default().trim());
     lines.filter(|line| !line.starts_with("//")).collect::<Vec<_>>().join(" ")

@@ -77,12 +77,14 @@ const FORM: &str = "application/x-www-form-urlencoded;charset=UTF-8";
 const WORKER: &str = "importScripts('/part.js'); onmessage = async () => { \
     const d = await (await fetch('/data.json')).json(); \
     const f = await (await fetch('http://cdn.test/open.json')).json(); \
-    postMessage([location.href, self.location.host, origin, part, d.a, f.c].join()) }";
+    const w = self, t = eval('location.href') + new Function('return self.location.host')(); \
+    postMessage([location.href, self.location.host, w.location.host, t, origin, part, d.a, f.c].join()) }";
 const FRAME: &str = "<!DOCTYPE html><title>frame</title><body>in the frame<script>\
-    window.framed = location.pathname; \
+    window.framed = location.pathname; window.look = () => location.href; \
     window.sees = [parent === top, parent.location.pathname, parent.document.title].join();</script>";
 const OTHER: &str = "<!DOCTYPE html><title>other</title><body>other<script>\
-    parent.postMessage(location.host + ' ' + (parent === top) + ' ' + (top !== self), '*')</script>";
+    parent.postMessage(location.host + ' ' + (parent === top) + ' ' + (top !== self), '*'); \
+    onmessage = (e) => e.source.postMessage('far ' + e.data + ' ' + e.origin, e.origin)</script>";
 const MODULE_WORKER: &str =
     "import late from './late.js'; postMessage(location.pathname + ' ' + late)";
 
@@ -126,6 +128,12 @@ fn files() -> Vec<(&'static str, &'static str, &'static str)> {
             "export default location.href + new URL('./x', import.meta.url).pathname",
         ),
         ("http://site.test/modules/worker.js", SCRIPT, MODULE_WORKER),
+        (
+            "http://site.test/modules/url.js",
+            SCRIPT,
+            "const near = new URL('late.js', import.meta.url); \
+             export default import.meta.url + (await import(near)).default + (await (await fetch(near)).text()).length",
+        ),
         ("http://cdn.test/far.js", OPEN_SCRIPT, "export default 'far'"),
         ("http://site.test/worker.js", SCRIPT, WORKER),
         ("http://site.test/part.js", SCRIPT, "self.part = 'part ' + typeof location"),
@@ -234,7 +242,7 @@ async fn every_case_gives_what_it_gave_on_the_web() {
     let Some(mut browser) = Browser::start(Names::Nothing).await else { return };
     let home = serve_apart(archived()).await;
     let after = results(&mut browser, &format!("{home}/web/20240110000000mp_/{PAGE}")).await;
-    assert!(before.len() >= 80, "only {} cases", before.len());
+    assert!(before.len() >= 110, "only {} cases", before.len());
     let broken: Vec<_> = before
         .iter()
         .filter(|(_, value)| value.to_string().contains("threw ") || *value == "too slow")

@@ -24,16 +24,27 @@ pub enum RenderedRecord {
     Text,
     /// A picture of the window.
     View,
+    /// A picture of the whole page, down to a limit.
+    Whole,
 }
 
 impl RenderedRecord {
     /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Text, Self::View];
+    pub const ALL: [Self; 3] = [Self::Text, Self::View, Self::Whole];
 
     fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::View => "view",
+            Self::Whole => "whole",
+        }
+    }
+
+    /// The word for it in the names that other archives use.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Whole => "fullPage",
+            other => other.name(),
         }
     }
 
@@ -54,13 +65,13 @@ impl RenderedRecord {
 
     /// The name under which other archives know a record.
     pub fn urn(url: &CanonicalUrl) -> Option<String> {
-        Self::parse(url).map(|(kind, page)| format!("urn:{}:{page}", kind.name()))
+        Self::parse(url).map(|(kind, page)| format!("urn:{}:{page}", kind.word()))
     }
 
     /// The address of the record with such a name.
     pub fn of_urn(text: &str) -> Option<CanonicalUrl> {
-        let (name, page) = text.strip_prefix("urn:")?.split_once(':')?;
-        let kind = Self::ALL.into_iter().find(|kind| kind.name() == name)?;
+        let (word, page) = text.strip_prefix("urn:")?.split_once(':')?;
+        let kind = Self::ALL.into_iter().find(|kind| kind.word() == word)?;
         kind.of(&CanonicalUrl::parse(page).ok()?)
     }
 

@@ -19,6 +19,8 @@ pub struct PageRenderings {
     pub detail: String,
     /// Where its pictures are stored.
     pub view: Option<CanonicalUrl>,
+    /// Where the pictures of the whole page are stored.
+    pub whole: Option<CanonicalUrl>,
     /// When they were taken, in seconds since the epoch, oldest first.
     pub views_s: Vec<i64>,
 }
@@ -61,5 +63,9 @@ pub fn renderings_of(
     };
     let views_s: Vec<i64> = taken.into_iter().rev().map(|(_, row)| row.at_s).collect();
     let view = view.filter(|_| !views_s.is_empty());
-    Ok(Some(PageRenderings { why, detail: why.text(Lang::En), view, views_s }))
+    let whole = match RenderedRecord::Whole.of(&page.url) {
+        Some(whole) if state.version_as_of(&whole.key(), i64::MAX)?.is_some() => Some(whole),
+        _ => None,
+    };
+    Ok(Some(PageRenderings { why, detail: why.text(Lang::En), view, whole, views_s }))
 }

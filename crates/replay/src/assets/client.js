@@ -20,6 +20,7 @@ const later = window.setTimeout;
 const baseOf = Object.getOwnPropertyDescriptor(Node.prototype, "baseURI").get;
 const native = window.location;
 const { isOwn, here, into, leaves, out, place } = addresses(page, native, () => baseOf.call(document));
+const rewritten = texts(window, native.origin, isOwn);
 
 // No directive of a policy stops these, so no window may have them: this one, every frame as soon as
 // a script could reach it, and every window that is opened.
@@ -29,7 +30,11 @@ const cookieless = new WeakSet();
 function strip(view) {
   try {
     for (const name of TAKEN) if (view[name]) Object.defineProperty(view, name, { value: undefined });
-    if (!fenced.has(view.Node)) { fenced.add(view.Node); fence(view); keepInside(view); }
+    if (!fenced.has(view.Node)) {
+      fenced.add(view.Node);
+      // A page in a frame has this script itself.
+      if (view === window || !("__nenrin_location" in view)) { fence(view); keepInside(view); }
+    }
     // Native cookies of a frame would be shared by all archived sites.
     if (view !== window && !cookieless.has(view.Document)) {
       cookieless.add(view.Document);
@@ -58,14 +63,24 @@ function silent(text) {
 function silence(node) {
   let found = false;
   if (!node || !node.querySelectorAll) return found;
-  for (const link of /^link$/i.test(node.tagName) ? [node] : node.querySelectorAll("link, template")) {
+  for (const link of /^(link|script)$/i.test(node.tagName) ? [node] : node.querySelectorAll("link, template, script")) {
     if (link.content) { found = silence(link.content) || found; continue; }
+    if (/^script$/i.test(link.tagName)) { prepare(link); continue; }
     if (!connects(link.rel)) continue;
     link.rel = link.rel.replace(CONNECTS, "");
     link.removeAttribute("href");
     found = true;
   }
   return found;
+}
+// A script whose text is run as soon as it is in a document.
+const runs = (script) => script.localName === "script" && !script.hasAttribute("src") && /^$|^module$|(java|ecma|j)script/i.test(script.type);
+const scriptText = Object.getOwnPropertyDescriptor(HTMLScriptElement.prototype, "text");
+function prepare(script) {
+  if (script.isConnected || !runs(script) || !scriptText) return;
+  const text = scriptText.get.call(script);
+  const better = rewritten(text);
+  if (better !== text) scriptText.set.call(script, better);
 }
 // A beginning of a tag at the end of what is written waits for the rest.
 let rest = "";
@@ -130,9 +145,12 @@ function fence(view) {
   });
   for (const name of ["value", "nodeValue", "textContent"]) wrap("Attr", name, harmless);
   for (const name of ["nodeValue", "textContent"]) wrap("Node", name, (native) => function (value) {
-    native.call(this, this.nodeType === 2 ? String(value).replace(CONNECTS, "x") : value);
+    native.call(this, this.nodeType === 2 ? String(value).replace(CONNECTS, "x") : running(this, value));
   });
+  wrap("HTMLScriptElement", "text", (native) => function (value) { native.call(this, running(this, value)); });
 }
+// The text of a script that is in the document already runs at once.
+const running = (node, text) => node.localName === "script" && node.isConnected && runs(node) ? rewritten(String(text)) : text;
 const TOLD = ["at", "from", "seed", "server", "home", "bare"].filter((name) => page[name] !== undefined)
   .map((name) => ` data-${name}="${page[name].replace(/[&"<]/g, "")}"`).join("");
 const fencedDocument = (text) => `<script src="/_nenrin/client.js"${TOLD}></` + "script>" + silent(String(text));
@@ -141,8 +159,9 @@ const fencedDocument = (text) => `<script src="/_nenrin/client.js"${TOLD}></` + 
 // window, for frames without a script of ours in them, and for windows that scripts open.
 function keepInside(view) {
   const inside = place(view.Location.prototype);
+  const leadsTo = view.navigation && Object.getOwnPropertyDescriptor(view.NavigationDestination.prototype, "url").get;
   if (view.navigation) view.navigation.addEventListener("navigate", (event) => {
-    const to = event.destination.url;
+    const to = leadsTo.call(event.destination);
     const better = into(to);
     if (better === to || !event.cancelable || event.formData) return;
     nativePrevent.call(event);
@@ -157,8 +176,34 @@ function keepInside(view) {
   Object.defineProperty(view, "__nenrin_location", where);
   Object.defineProperty(view.Document.prototype, "__nenrin_location", where);
   Object.defineProperty(view, "__nenrin_top", { configurable: true, get: () => archivedTop(view) });
-  Object.defineProperty(view, "__nenrin_to", { configurable: true, value: (text) => into(text, "js_") });
+  const names = { to: (text) => into(text, "js_"), out, where, target, text: (text) => rewritten(text), eval: (text) => global(rewritten(text)) };
+  const global = view.eval;
+  for (const name in names) Object.defineProperty(view, "__nenrin_" + name, { configurable: true, value: names[name] });
   steady(view, Number(page.from) * 1000, Number(page.seed));
+}
+// A window or document as scripts see it: its location is the archived one. Everything else stays.
+function where(thing) {
+  if (thing === null || (typeof thing !== "object" && typeof thing !== "function")) return thing;
+  try {
+    if (!("__nenrin_location" in thing)) return thing;
+  } catch { return isWindow(thing) ? far(thing) : thing; }
+  return {
+    get location() { return thing.__nenrin_location; }, set location(url) { thing.__nenrin_location = url; },
+    get top() { return "__nenrin_top" in thing ? thing.__nenrin_top : thing.top; }, set top(value) { thing.top = value; },
+  };
+}
+const isWindow = (thing) => { try { return thing.window === thing; } catch { return false; } };
+// A window of another archived server can be led elsewhere, and not be read.
+function far(view) {
+  const at = { replace: (url) => view.location.replace(into(String(url))), assign: (url) => { view.location.href = into(String(url)); } };
+  Object.defineProperty(at, "href", { get: () => view.location.href, set: at.assign });
+  return { get location() { return at; }, set location(url) { at.assign(url); }, get top() { return archivedTop(window); } };
+}
+// Where a message goes: the origin that stands for the archived one.
+function target(to) {
+  const named = (origin) => typeof origin === "string" && /^https?:/i.test(origin) && isOwn ? new URL(into(origin), native.href).origin : origin;
+  if (to && typeof to === "object" && typeof to.targetOrigin === "string") return { ...to, targetOrigin: named(to.targetOrigin) };
+  return named(to);
 }
 // The windows around this one that are archived, too: our own pages may show it in a frame.
 const isArchived = (origin) => isOwn ? origin.endsWith("." + page.home.split("://")[1]) : origin === "null";
@@ -200,12 +245,15 @@ const KINDS = {
   TD: { background: "im_" }, IMAGE: { href: "im_", "xlink:href": "im_" }, USE: { href: "im_", "xlink:href": "im_" },
   BASE: { href: page.mod },
 };
+const SCRIPT = /^\s*javascript:/i;
 const DROPPED = new Set(["ping", "integrity", "attributionsrc"]);
 function fixedAttribute(element, name, value) {
   const low = name.toLowerCase();
   if (low === "style") return fixedStyle(String(value));
+  if (low.startsWith("on")) return rewritten(String(value), "?handler");
   let kind = KINDS[element.tagName.toUpperCase()]?.[low];
   if (kind === undefined) return value;
+  if (low === "href" && SCRIPT.test(value)) return "javascript:" + rewritten(String(value).replace(SCRIPT, ""));
   if (element.tagName === "IFRAME" && INSIDE.test(value)) {
     showInside(element, String(value).trim());
     return "about:blank";
@@ -261,21 +309,32 @@ function mend(element) {
     if (better !== element.textContent) element.textContent = better;
   }
 }
-const WATCHED = "[src],[href],[srcset],[poster],[data],[action],[background],[style],[ping],style,image,use";
+// Handlers in such markup. Those that came with the page were rewritten by the server.
+function mendAdded(element) {
+  mend(element);
+  if (document.readyState !== "loading") for (const { name, value } of [...element.attributes]) {
+    const better = /^on/i.test(name) ? rewritten(value, "?handler") : value;
+    if (better !== value) setAttribute.call(element, name, better);
+  }
+}
+const WATCHED = "[src],[href],[srcset],[poster],[data],[action],[background],[style],[ping],style,image,use,[onclick],[onload],[onerror]," +
+  "[onchange],[oninput],[onsubmit],[onfocus],[onblur],[onkeydown],[onkeyup],[onmousedown],[onmouseup],[onmouseover],[onmouseout]";
 new MutationObserver((changes) => {
   for (const change of changes) {
     if (change.type === "attributes") { mend(change.target); continue; }
     for (const node of change.addedNodes) {
       if (node.nodeType === 3 && node.parentElement?.tagName === "STYLE") mend(node.parentElement);
       if (node.nodeType !== 1) continue;
-      mend(node);
-      if (node.firstElementChild) node.querySelectorAll(WATCHED).forEach(mend);
+      mendAdded(node);
+      if (node.firstElementChild) node.querySelectorAll(WATCHED).forEach(mendAdded);
     }
   }
 }).observe(document, { subtree: true, childList: true, attributes: true,
   attributeFilter: ["src", "href", "srcset", "poster", "data", "action", "formaction", "background", "style", "ping"] });
 const TAGS = /(<(?:script|img|iframe|frame|link|embed|source|video|audio|input)\b[^>]*?\s(?:src|href)\s*=\s*)(["']?)([^"'\s>]+)/gi;
-const mended = (text) => String(text).replace(TAGS, (all, start, quote, url) =>
+const INLINE = /(<script\b(?![^>]*\ssrc\s*=)[^>]*>)([^]*?)(<\/script)/gi;
+const mended = (text) => String(text).replace(INLINE, (all, start, script, end) =>
+  /\stype\s*=(?!\s*["']?(module|[a-z]+\/(java|ecma|j)script))/i.test(start) ? all : start + rewritten(script) + end).replace(TAGS, (all, start, quote, url) =>
   leaves(url) ? start + quote + into(url, /^<script/i.test(start) ? "js_" : /^<i?frame/i.test(start) ? "if_" : "oe_") : all);
 for (const name of ["write", "writeln"]) {
   const native = Document.prototype[name];
@@ -312,7 +371,7 @@ function begun(url) {
   const text = blobs.get(url);
   if (!text) return fixed(url, "js_");
   const told = JSON.stringify({ ...page, base: baseOf.call(document) });
-  return nativeUrl.call(URL, new nativeBlob([`(${inWorker})(${steady},${addresses},${told});`, text], { type: "text/javascript" }));
+  return nativeUrl.call(URL, new nativeBlob([`(${inWorker})(${steady},${addresses},${texts},${told});`, text], { type: "text/javascript" }));
 }
 for (const name of ["Worker", "SharedWorker", "EventSource"]) {
   const Native = window[name];
@@ -369,7 +428,10 @@ for (const owner of [HTMLAnchorElement, HTMLAreaElement]) {
   owner.prototype.toString = function () { return href.call(this); };
 }
 for (const [owner, name] of [[Response, "url"], [Request, "url"], [XMLHttpRequest, "responseURL"],
-  [HTMLImageElement, "currentSrc"], [HTMLMediaElement, "currentSrc"], [MessageEvent, "origin"], [StorageEvent, "url"], [StyleSheet, "href"]]) {
+  [HTMLImageElement, "currentSrc"], [HTMLMediaElement, "currentSrc"], [MessageEvent, "origin"], [StorageEvent, "url"], [StyleSheet, "href"],
+  [HashChangeEvent, "oldURL"], [HashChangeEvent, "newURL"], [ErrorEvent, "filename"], [PerformanceEntry, "name"],
+  [window.NavigationHistoryEntry, "url"], [window.NavigationDestination, "url"]]) {
+  if (!owner) continue;
   said(owner.prototype, name, out);
 }
 Element.prototype.getAttribute = function (name) {
@@ -380,10 +442,7 @@ if (isOwn) said(window, "origin", () => here().origin);
 said(window, "parent", (found) => archivedTop(window) === window ? window : found);
 const post = window.postMessage;
 window.postMessage = function (message, to, ...rest) {
-  const target = (origin) => typeof origin === "string" && /^https?:/i.test(origin) && isOwn ? new URL(into(origin)).origin : origin;
-  if (to && typeof to === "object" && !Array.isArray(to)) to = { ...to, targetOrigin: target(to.targetOrigin) };
-  else to = target(to);
-  return post.call(window, message, ...(arguments.length > 1 ? [to] : []), ...rest);
+  return post.call(window, message, ...(arguments.length > 1 ? [target(to)] : []), ...rest);
 };
 try { delete window.cookieStore; Object.defineProperty(window, "cookieStore", { value: undefined, configurable: true }); } catch { /* There is none. */ }
 

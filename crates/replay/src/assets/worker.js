@@ -1,9 +1,9 @@
 // Runs first in every worker of a replayed page.
-(steady, addresses, page) => {
+(steady, addresses, texts, page) => {
   steady(self, page.from * 1000, page.seed);
   const native = self.location;
   page = { ...page, host: native.host, origin: native.origin };
-  const { into, here, out, place } = addresses(page, native, () => native.protocol === "blob:" ? page.base : native.href);
+  const { isOwn, into, here, out, place } = addresses(page, native, () => native.protocol === "blob:" ? page.base : native.href);
   const isBlob = native.protocol === "blob:";
   const made = isBlob ? native : place(self.WorkerLocation.prototype).made;
   const define = (name, get) => Object.defineProperty(self, name, { configurable: true, get });
@@ -12,6 +12,12 @@
   if (!isBlob) define("origin", () => here().origin);
   else define("origin", () => page.server || native.origin);
   self.__nenrin_to = (text) => into(text, "js_");
+  self.__nenrin_out = out;
+  self.__nenrin_where = (thing) => thing;
+  self.__nenrin_target = (target) => target;
+  const global = self.eval;
+  self.__nenrin_text = texts(self, page.origin, isOwn);
+  self.__nenrin_eval = (text) => global(self.__nenrin_text(text));
   const nativeFetch = self.fetch;
   const requestUrl = Object.getOwnPropertyDescriptor(Request.prototype, "url").get;
   self.fetch = (input, init) => {

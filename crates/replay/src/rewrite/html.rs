@@ -129,6 +129,9 @@ impl Page<'_> {
         match role(element, &attribute.name, about) {
             Role::None => {}
             Role::Url(modifier) => self.url(attribute, modifier),
+            Role::Page if self.is_script(attribute) => {
+                self.value(attribute, |links, value| script::rewrite_link(value, links));
+            }
             Role::Page => self.url(attribute, self.links.page_modifier()),
             Role::Base => self.base(attribute),
             Role::Style => self.value(attribute, |links, value| css::rewrite(value, links)),
@@ -160,6 +163,12 @@ impl Page<'_> {
                 self.edits.insert(attribute.name_at, "data-archived-");
             }
         }
+    }
+
+    /// Whether a link runs a script.
+    fn is_script(&self, attribute: &Attribute) -> bool {
+        let raw = self.html[attribute.value.clone()].trim_ascii_start();
+        raw.get(..script::SCHEME.len()).is_some_and(|s| s.eq_ignore_ascii_case(script::SCHEME))
     }
 
     /// Puts a prefix before a URL. References in its query stay as written.
@@ -549,6 +558,8 @@ mod tests {
                 "<a onclick='__nenrin_location=\"x\"; return false'>",
             ),
             ("<a onclick='top.f()'>", "<a onclick='__nenrin_top.f()'>"),
+            ("<a href=' JavaScript:f(location)'>", "<a href=' JavaScript:f(__nenrin_location)'>"),
+            ("<a href='javascript:void 0'>", "<a href='javascript:void 0'>"),
             (
                 "<a onclick='this is not a script location'>",
                 "<a onclick='this is not a script location'>",

@@ -13,6 +13,7 @@ pub(crate) mod playlist;
 pub(crate) mod refresh;
 pub(crate) mod script;
 mod srcset;
+mod windows;
 
 pub(crate) use entities::decoded as decoded_entities;
 pub(crate) use links::Links;

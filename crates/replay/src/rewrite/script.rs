@@ -5,18 +5,25 @@ use std::{borrow::Cow, thread};
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
-    ArrowFunctionExpression, AssignmentTargetPropertyIdentifier, BindingIdentifier, BindingPattern,
-    CatchClause, Class, ComputedMemberExpression, ExportAllDeclaration, ExportFromDeclaration,
-    Expression, Function, IdentifierReference, ImportDeclaration, ImportExpression, ObjectProperty,
-    PropertyKey, StaticMemberExpression, StringLiteral, VariableDeclaration,
-    VariableDeclarationKind, VariableDeclarator, WithStatement,
+    ArrowFunctionExpression, AssignmentExpression, AssignmentTarget,
+    AssignmentTargetPropertyIdentifier, BindingIdentifier, BindingPattern, CallExpression,
+    CatchClause, Class, ClassBody, ComputedMemberExpression, ExportAllDeclaration,
+    ExportFromDeclaration, Expression, FormalParameters, Function, IdentifierReference,
+    ImportDeclaration, ImportExpression, NewExpression, ObjectProperty, PropertyKey,
+    StaticMemberExpression, StringLiteral, VariableDeclaration, VariableDeclarationKind,
+    VariableDeclarator, WithStatement,
 };
 use oxc_ast_visit::{Visit, walk};
 use oxc_parser::{ParseOptions, Parser};
-use oxc_span::{SourceType, Span};
+use oxc_span::{GetSpan, SourceType, Span};
 use oxc_syntax::scope::{ScopeFlags, ScopeId};
 
-use super::{edits::Edits, links::Links, nesting};
+use super::{
+    edits::Edits,
+    links::Links,
+    nesting,
+    windows::{Chain, Scopes, Shown, THIS},
+};
 use crate::modifier::Modifier;
 
 /// The longest script that is parsed; parsing takes about ten times its size.
@@ -24,10 +31,10 @@ const MAX_BYTES: usize = 16 << 20;
 /// The stack for parsing: enough for the deepest script that is parsed.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Names that cannot be replaced in a window, and what stands for them.
-const NAMES: [(&str, &str); 2] = [("location", "__nenrin_location"), ("top", "__nenrin_top")];
-/// Objects that have these names as properties.
-const OWNERS: [&str; 4] = ["window", "self", "globalThis", "document"];
+/// A text that is run as a script is rewritten where these names mean what they mean everywhere.
+const EVERYWHERE: [&str; 6] = ["location", "top", "window", "document", "self", "eval"];
+/// A script without any of these words stays as it is.
+const WORDS: [&[u8]; 6] = [b"import", b"export", b"location", b"top", b"eval", b"postMessage"];
 
 /// Rewrites a script; `None` if nothing changes.
 pub(crate) fn rewrite(script: &[u8], links: &Links) -> Option<Vec<u8>> {
@@ -39,9 +46,18 @@ pub(crate) fn rewrite_handler(script: &[u8], links: &Links) -> Option<Vec<u8>> {
     rewrite_as(script, links, true)
 }
 
+/// How an address begins that is a script.
+pub(crate) const SCHEME: &[u8] = b"javascript:";
+
+/// Rewrites an address that is a script. With escapes, it is read only if it is a script as it is written.
+pub(crate) fn rewrite_link(address: &[u8], links: &Links) -> Option<Vec<u8>> {
+    let start = address.len() - address.trim_ascii_start().len() + SCHEME.len();
+    let new = rewrite(address.get(start..)?, links)?;
+    Some([&address[..start], &new].concat())
+}
+
 fn rewrite_as(script: &[u8], links: &Links, is_body: bool) -> Option<Vec<u8>> {
-    let names = [&b"import"[..], b"export", b"location", b"top"];
-    let is_named = names.iter().any(|name| memchr::memmem::find(script, name).is_some());
+    let is_named = WORDS.iter().any(|word| memchr::memmem::find(script, word).is_some());
     if !is_named || script.len() > MAX_BYTES {
         return None;
     }
@@ -110,127 +126,169 @@ fn found(text: &str, is_body: bool) -> Option<Vec<Place>> {
     if parsed.panicked || !parsed.diagnostics.is_empty() {
         return None;
     }
-    let mut names = Names::default();
+    let has_own_this = is_body || parsed.program.source_type.is_module();
+    let mut names = Names { has_own_this, ..Names::default() };
     names.visit_program(&parsed.program);
-    let mut places = names.places;
-    let scopes = &names.scopes;
-    let is_global = |of: &Reference| !shadows(scopes, of.scope, of.name);
-    places.extend(
-        names
-            .references
-            .iter()
-            .filter(|of| is_global(of))
-            .map(|of| Place { span: of.edit, what: What::Text(of.new) }),
-    );
-    places.sort_by_key(|place| (place.span.start, place.span.end));
+    let Names { mut scopes, references, .. } = names;
+    scopes.follow();
+    let mut places = Vec::new();
+    for reference in &references {
+        reference.decide(&scopes, &mut places);
+    }
+    places.sort_by_key(|place: &Place| (place.span.start, place.span.end));
     Some(places)
 }
 
-/// A name that is edited if it is the global one.
-struct Reference {
+/// Something that is edited if its names mean the global ones.
+struct Reference<'a> {
     scope: usize,
-    /// The name that must not be declared around it.
-    name: &'static str,
-    edit: Span,
-    new: &'static str,
+    condition: Condition<'a>,
+    edit: Edit,
 }
 
-struct Scope {
-    parent: Option<usize>,
-    is_function: bool,
-    /// The names of interest that are declared in it.
-    names: Vec<&'static str>,
+enum Condition<'a> {
+    Always,
+    /// None of these is declared around it.
+    Global(&'static [&'static str]),
+    /// The object is the window or document of the script. If it may be another one and has a place here, it is
+    /// looked at when the script runs.
+    Window(Chain<'a>, Option<Span>),
 }
 
-fn shadows(scopes: &[Scope], from: usize, name: &str) -> bool {
-    let mut at = Some(from);
-    while let Some(scope) = at.and_then(|number| scopes.get(number)) {
-        if scope.names.contains(&name) {
-            return true;
+enum Edit {
+    Replace(Span, &'static str),
+    /// Calls a function with what is there.
+    Call(Span, &'static str),
+    /// The address of a module, in quotes.
+    Specifier(Span),
+}
+
+impl<'a> Reference<'a> {
+    fn decide(&self, scopes: &Scopes<'a>, places: &mut Vec<Place>) {
+        match &self.condition {
+            Condition::Always => self.edit.apply(places),
+            Condition::Global(names) => {
+                if names.iter().all(|&name| scopes.is_global(self.scope, name)) {
+                    self.edit.apply(places);
+                }
+            }
+            Condition::Window(chain, object) => match (scopes.shown(self.scope, chain), object) {
+                (Some(Shown::Here), _) => self.edit.apply(places),
+                (Some(Shown::Elsewhere), Some(object)) => {
+                    Edit::Call(*object, "__nenrin_where(").apply(places);
+                }
+                _ => {}
+            },
         }
-        at = scope.parent;
     }
-    false
+}
+
+impl Edit {
+    fn apply(&self, places: &mut Vec<Place>) {
+        match *self {
+            Self::Replace(span, new) => places.push(Place { span, what: What::Text(new) }),
+            Self::Specifier(span) => places.push(Place { span, what: What::Specifier }),
+            Self::Call(span, function) => {
+                let at = |offset| Span::new(offset, offset);
+                places.push(Place { span: at(span.start), what: What::Text(function) });
+                places.push(Place { span: at(span.end), what: What::Text(")") });
+            }
+        }
+    }
+}
+
+/// A name that cannot be replaced in a window.
+struct Fixed {
+    name: &'static [&'static str],
+    new: &'static str,
+    /// The same with the name in front, for `{location}`.
+    property: &'static str,
+    /// The same with the name behind, for `const {location} = window`.
+    taken: &'static str,
+}
+
+static FIXED: [Fixed; 3] = [
+    Fixed {
+        name: &["location"],
+        new: "__nenrin_location",
+        property: "location:__nenrin_location",
+        taken: "__nenrin_location:location",
+    },
+    Fixed {
+        name: &["top"],
+        new: "__nenrin_top",
+        property: "top:__nenrin_top",
+        taken: "__nenrin_top:top",
+    },
+    Fixed {
+        name: &["eval"],
+        new: "__nenrin_eval",
+        property: "eval:__nenrin_eval",
+        taken: "__nenrin_eval:eval",
+    },
+];
+
+fn fixed(name: &str) -> Option<&'static Fixed> {
+    FIXED.iter().find(|fixed| fixed.name.contains(&name))
 }
 
 /// Finds names and where they are declared.
 #[derive(Default)]
-struct Names {
-    scopes: Vec<Scope>,
-    stack: Vec<usize>,
+struct Names<'a> {
+    scopes: Scopes<'a>,
+    /// Whether `this` outside of functions is not the window.
+    has_own_this: bool,
     /// Whether `var` declares what is being read.
     is_var: bool,
-    references: Vec<Reference>,
-    places: Vec<Place>,
+    /// Whether what is being read is called with `new`: calling something else there would change its meaning.
+    is_constructed: bool,
+    /// Where the function begins whose scope is entered next.
+    function: u32,
+    references: Vec<Reference<'a>>,
 }
 
-impl Names {
-    fn scope(&self) -> usize {
-        self.stack.last().copied().unwrap_or(0)
+impl<'a> Names<'a> {
+    fn refer(&mut self, condition: Condition<'a>, edit: Edit) {
+        let scope = self.scopes.current();
+        self.references.push(Reference { scope, condition, edit });
     }
 
-    fn declare(&mut self, name: &str, is_var: bool) {
-        let known = NAMES.iter().map(|(name, _)| *name).chain(OWNERS).find(|known| *known == name);
-        let Some(known) = known else { return };
-        let mut at = self.scope();
-        while is_var
-            && let Some(scope) = self.scopes.get(at)
-            && !scope.is_function
-            && let Some(parent) = scope.parent
-        {
-            at = parent;
+    /// A property of an object, which is edited if the object is a window or document.
+    fn property(&mut self, object: &Expression<'a>, name: &str, edit: Span) {
+        let (Some(fixed), Some(chain)) = (fixed(name), Chain::of(object)) else { return };
+        // A document has its location alone.
+        if chain.is_document && name != "location" {
+            return;
         }
-        if let Some(scope) = self.scopes.get_mut(at) {
-            scope.names.push(known);
-        }
+        let is_looked_at = name != "eval" && !self.is_constructed;
+        let object = is_looked_at.then(|| object.span());
+        self.refer(Condition::Window(chain, object), Edit::Replace(edit, fixed.new));
     }
 
-    fn refer(&mut self, name: &'static str, edit: Span, new: &'static str) {
-        let scope = self.scope();
-        self.references.push(Reference { scope, name, edit, new });
-    }
-
-    /// The owner that an expression names.
-    fn owner(expression: &Expression<'_>) -> Option<&'static str> {
-        let Expression::Identifier(owner) = expression.get_inner_expression() else { return None };
-        OWNERS.into_iter().find(|name| *name == owner.name.as_str())
-    }
-
-    fn property(&mut self, owner: &'static str, name: &str, edit: Span) {
-        // A document has no top.
-        let found = NAMES.into_iter().find(|(known, _)| *known == name);
-        if let Some((name, new)) = found
-            && !(owner == "document" && name == "top")
-        {
-            self.refer(owner, edit, new);
-        }
+    fn specifier(&mut self, source: &StringLiteral<'_>) {
+        self.refer(Condition::Always, Edit::Specifier(source.span));
     }
 }
 
-fn replacement(name: &str) -> Option<(&'static str, &'static str)> {
-    NAMES.into_iter().find(|(known, _)| *known == name)
-}
-
-/// The same with the name in front, for `{location}`.
-fn named(name: &str) -> &'static str {
-    if name == "top" { "top:__nenrin_top" } else { "location:__nenrin_location" }
-}
-
-impl<'a> Visit<'a> for Names {
+impl<'a> Visit<'a> for Names<'a> {
     fn enter_scope(&mut self, flags: ScopeFlags, _: &std::cell::Cell<Option<ScopeId>>) {
-        let parent = self.stack.last().copied();
-        let is_function =
+        let is_around_var =
             flags.intersects(ScopeFlags::Top | ScopeFlags::Function | ScopeFlags::ClassStaticBlock);
-        self.stack.push(self.scopes.len());
-        self.scopes.push(Scope { parent, is_function, names: Vec::new() });
+        self.scopes.enter(is_around_var);
+        if flags.contains(ScopeFlags::Top) && self.has_own_this {
+            self.scopes.declare(THIS, false);
+        }
+        if flags.contains(ScopeFlags::Function) && !flags.contains(ScopeFlags::Arrow) {
+            self.scopes.own_this(self.function);
+        }
     }
 
     fn leave_scope(&mut self) {
-        self.stack.pop();
+        self.scopes.leave();
     }
 
     fn visit_binding_identifier(&mut self, it: &BindingIdentifier<'a>) {
-        self.declare(it.name.as_str(), self.is_var);
+        self.scopes.declare(it.name.as_str(), self.is_var);
     }
 
     fn visit_variable_declaration(&mut self, it: &VariableDeclaration<'a>) {
@@ -240,49 +298,72 @@ impl<'a> Visit<'a> for Names {
     }
 
     fn visit_variable_declarator(&mut self, it: &VariableDeclarator<'a>) {
-        // `const {location} = window`
-        if let (BindingPattern::ObjectPattern(pattern), Some(init)) = (&it.id, &it.init)
-            && let Some(owner) = Self::owner(init)
-        {
-            for property in &pattern.properties {
-                if let PropertyKey::StaticIdentifier(key) = &property.key
-                    && let Some((name, new)) = replacement(key.name.as_str())
-                {
-                    let text = match (property.shorthand, name) {
-                        (false, _) => new,
-                        (true, "top") => "__nenrin_top:top",
-                        (true, _) => "__nenrin_location:location",
-                    };
-                    self.refer(owner, key.span, text);
+        match (&it.id, &it.init) {
+            (BindingPattern::BindingIdentifier(name), Some(init)) => {
+                self.scopes.give(name.name.as_str(), self.is_var, init);
+            }
+            // `const {location} = window`
+            (BindingPattern::ObjectPattern(pattern), Some(init)) => {
+                let Some(chain) = Chain::of(init) else {
+                    return walk::walk_variable_declarator(self, it);
+                };
+                for property in &pattern.properties {
+                    if let PropertyKey::StaticIdentifier(key) = &property.key
+                        && let Some(fixed) = fixed(key.name.as_str())
+                    {
+                        let new = if property.shorthand { fixed.taken } else { fixed.new };
+                        let edit = Edit::Replace(key.span, new);
+                        self.refer(Condition::Window(chain, None), edit);
+                    }
                 }
             }
+            _ => {}
         }
         walk::walk_variable_declarator(self, it);
+    }
+
+    fn visit_assignment_expression(&mut self, it: &AssignmentExpression<'a>) {
+        if let AssignmentTarget::AssignmentTargetIdentifier(name) = &it.left {
+            self.scopes.assign(name.name.as_str(), &it.right);
+        }
+        walk::walk_assignment_expression(self, it);
     }
 
     fn visit_function(&mut self, it: &Function<'a>, flags: ScopeFlags) {
         let around = std::mem::replace(&mut self.is_var, false);
         // Its name is known around it, unless it is part of an expression.
         if let Some(id) = it.id.as_ref().filter(|_| it.is_declaration()) {
-            self.declare(id.name.as_str(), true);
+            self.scopes.name_function(id.name.as_str(), it.span.start);
         }
+        self.function = it.span.start;
         walk::walk_function(self, it, flags);
         self.is_var = around;
     }
 
     fn visit_arrow_function_expression(&mut self, it: &ArrowFunctionExpression<'a>) {
         let around = std::mem::replace(&mut self.is_var, false);
+        self.function = it.span.start;
         walk::walk_arrow_function_expression(self, it);
         self.is_var = around;
+    }
+
+    fn visit_formal_parameters(&mut self, it: &FormalParameters<'a>) {
+        self.scopes.parameters(self.function, it);
+        walk::walk_formal_parameters(self, it);
     }
 
     fn visit_class(&mut self, it: &Class<'a>) {
         let around = std::mem::replace(&mut self.is_var, false);
         if let Some(id) = it.id.as_ref() {
-            self.declare(id.name.as_str(), false);
+            self.scopes.declare(id.name.as_str(), false);
         }
         walk::walk_class(self, it);
         self.is_var = around;
+    }
+
+    fn visit_class_body(&mut self, it: &ClassBody<'a>) {
+        self.scopes.declare(THIS, false);
+        walk::walk_class_body(self, it);
     }
 
     fn visit_catch_clause(&mut self, it: &CatchClause<'a>) {
@@ -297,16 +378,17 @@ impl<'a> Visit<'a> for Names {
     }
 
     fn visit_identifier_reference(&mut self, it: &IdentifierReference<'a>) {
-        if let Some((name, new)) = replacement(it.name.as_str()) {
-            self.refer(name, it.span, new);
+        if let Some(fixed) = fixed(it.name.as_str()) {
+            self.refer(Condition::Global(fixed.name), Edit::Replace(it.span, fixed.new));
         }
     }
 
     fn visit_object_property(&mut self, it: &ObjectProperty<'a>) {
         match &it.value {
             Expression::Identifier(value) if it.shorthand => {
-                if let Some((name, _)) = replacement(value.name.as_str()) {
-                    self.refer(name, value.span, named(name));
+                if let Some(fixed) = fixed(value.name.as_str()) {
+                    let edit = Edit::Replace(value.span, fixed.property);
+                    self.refer(Condition::Global(fixed.name), edit);
                 }
             }
             _ => walk::walk_object_property(self, it),
@@ -318,8 +400,9 @@ impl<'a> Visit<'a> for Names {
         &mut self,
         it: &AssignmentTargetPropertyIdentifier<'a>,
     ) {
-        if let Some((name, _)) = replacement(it.binding.name.as_str()) {
-            self.refer(name, it.binding.span, named(name));
+        if let Some(fixed) = fixed(it.binding.name.as_str()) {
+            let edit = Edit::Replace(it.binding.span, fixed.property);
+            self.refer(Condition::Global(fixed.name), edit);
         }
         if let Some(init) = &it.init {
             self.visit_expression(init);
@@ -327,20 +410,57 @@ impl<'a> Visit<'a> for Names {
     }
 
     fn visit_static_member_expression(&mut self, it: &StaticMemberExpression<'a>) {
-        if let Some(owner) = Self::owner(&it.object) {
-            self.property(owner, it.property.name.as_str(), it.property.span);
+        self.property(&it.object, it.property.name.as_str(), it.property.span);
+        // The address of a module.
+        if it.property.name.as_str() == "url"
+            && let Expression::ImportMeta(_) = &it.object
+        {
+            self.refer(Condition::Always, Edit::Call(it.span, "__nenrin_out("));
         }
         walk::walk_static_member_expression(self, it);
     }
 
     fn visit_computed_member_expression(&mut self, it: &ComputedMemberExpression<'a>) {
-        if let (Some(owner), Expression::StringLiteral(name)) =
-            (Self::owner(&it.object), &it.expression)
-        {
+        if let Expression::StringLiteral(name) = &it.expression {
             let inside = Span::new(name.span.start + 1, name.span.end - 1);
-            self.property(owner, name.value.as_str(), inside);
+            self.property(&it.object, name.value.as_str(), inside);
         }
         walk::walk_computed_member_expression(self, it);
+    }
+
+    fn visit_call_expression(&mut self, it: &CallExpression<'a>) {
+        self.scopes.call(it);
+        let argument = |place: usize| it.arguments.get(place).and_then(|a| a.as_expression());
+        match &it.callee {
+            // It runs a text with the names that are known here.
+            Expression::Identifier(name) if name.name.as_str() == "eval" => {
+                if let Some(text) = argument(0) {
+                    let edit = Edit::Call(text.span(), "__nenrin_text(");
+                    self.refer(Condition::Global(&EVERYWHERE), edit);
+                }
+                return self.visit_arguments(&it.arguments);
+            }
+            // A window of another archived server has no script of ours that this one could reach.
+            Expression::StaticMemberExpression(member)
+                if member.property.name.as_str() == "postMessage" =>
+            {
+                if let Some(target) =
+                    argument(1).filter(|target| !matches!(target, Expression::ArrayExpression(_)))
+                {
+                    let edit = Edit::Call(target.span(), "__nenrin_target(");
+                    self.refer(Condition::Always, edit);
+                }
+            }
+            _ => {}
+        }
+        walk::walk_call_expression(self, it);
+    }
+
+    fn visit_new_expression(&mut self, it: &NewExpression<'a>) {
+        let around = std::mem::replace(&mut self.is_constructed, true);
+        self.visit_expression(&it.callee);
+        self.is_constructed = around;
+        self.visit_arguments(&it.arguments);
     }
 
     fn visit_import_declaration(&mut self, it: &ImportDeclaration<'a>) {
@@ -357,27 +477,17 @@ impl<'a> Visit<'a> for Names {
     }
 
     fn visit_import_expression(&mut self, it: &ImportExpression<'a>) {
-        use oxc_span::GetSpan;
         match &it.source {
             Expression::StringLiteral(source) => self.specifier(source),
             // What is computed is put right when it is known.
             source => {
-                let span = source.span();
-                let at = |offset| Span::new(offset, offset);
-                self.places.push(Place { span: at(span.start), what: What::Text("__nenrin_to(") });
-                self.places.push(Place { span: at(span.end), what: What::Text(")") });
+                self.refer(Condition::Always, Edit::Call(source.span(), "__nenrin_to("));
                 self.visit_expression(source);
             }
         }
         if let Some(options) = &it.options {
             self.visit_expression(options);
         }
-    }
-}
-
-impl Names {
-    fn specifier(&mut self, source: &StringLiteral<'_>) {
-        self.places.push(Place { span: source.span, what: What::Specifier });
     }
 }
 
@@ -395,7 +505,11 @@ mod tests {
     fn rewritten(script: &str) -> String {
         let new = rewrite(script.as_bytes(), &links()).unwrap_or(script.as_bytes().to_vec());
         let new = String::from_utf8(new).unwrap().replace("/web/19700101000000", "@@");
-        new.replace("__nenrin_location", "LOC").replace("__nenrin_top", "TOP")
+        let mut new = new.replace("__nenrin_to(", "TO(").replace("__nenrin_location", "LOC");
+        for name in ["top", "where", "text", "eval", "target", "out"] {
+            new = new.replace(&format!("__nenrin_{name}"), &name.to_ascii_uppercase());
+        }
+        new
     }
 
     #[test]
@@ -410,8 +524,8 @@ mod tests {
                 "const m = await import('/m.js')",
                 "const m = await import('@@js_/http://e.com/m.js')",
             ),
-            ("import(a + '/m.js')", "import(__nenrin_to(a + '/m.js'))"),
-            ("import(location.href)", "import(__nenrin_to(LOC.href))"),
+            ("import(a + '/m.js')", "import(TO(a + '/m.js'))"),
+            ("import(location.href)", "import(TO(LOC.href))"),
             ("a = `${import('/x.js')}`", "a = `${import('@@js_/http://e.com/x.js')}`"),
             ("r = /['\"`]/g; import '/a.js'", "r = /['\"`]/g; import '@@js_/http://e.com/a.js'"),
         ] {
@@ -444,10 +558,35 @@ mod tests {
                 "try {} catch (location) { location } location",
                 "try {} catch (location) { location } LOC",
             ),
+            ("frames.location; window.self.location", "frames.LOC; window.self.LOC"),
+            ("this.location; () => this.location", "this.LOC; () => this.LOC"),
+            ("top.location !== self.location", "WHERE(TOP).location !== self.LOC"),
+            ("parent.location = '/x'", "WHERE(parent).location = '/x'"),
+            ("window.top.location.href", "WHERE(window.TOP).location.href"),
+            ("f.contentWindow.location", "WHERE(f.contentWindow).location"),
             (
-                "(function (window) { window.location })(window)",
-                "(function (window) { window.location })(window)",
+                "(function (w, d) { w.location; d.location; d.top })(window, document)",
+                "(function (w, d) { WHERE(w).location; WHERE(d).location; WHERE(d).top })(window, document)",
             ),
+            (
+                "(function () { this.location }).call(this)",
+                "(function () { WHERE(this).location }).call(this)",
+            ),
+            ("var w = window; w.location", "var w = window; WHERE(w).location"),
+            ("let w; w = self; w.location", "let w; w = self; WHERE(w).location"),
+            (
+                "(function (g, f) { f(g) })(typeof window > 'u' ? this : window, function (a) { a.location })",
+                "(function (g, f) { f(g) })(typeof window > 'u' ? this : window, function (a) { WHERE(a).location })",
+            ),
+            (
+                "function go(w) { w.location = '/x' } go(window)",
+                "function go(w) { WHERE(w).location = '/x' } go(window)",
+            ),
+            ("new window.location.X(); new w.top.X", "new window.LOC.X(); new w.top.X"),
+            ("eval('location')", "eval(TEXT('location'))"),
+            ("(0, eval)(x); window.eval(x)", "(0, EVAL)(x); window.EVAL(x)"),
+            ("w.postMessage(m, 'http://f.org')", "w.postMessage(m, TARGET('http://f.org'))"),
+            ("import.meta.url; export {}", "OUT(import.meta.url); export {}"),
             ("class A { m() { return location } }", "class A { m() { return LOC } }"),
         ] {
             assert_eq!(rewritten(script), expected, "{script}");
@@ -465,7 +604,6 @@ mod tests {
             "x.from('/a'); x.location; x.top = 1",
             "fetch('/import')",
             "x = /import '\\/a.js' location/",
-            "import.meta.url + '/x'",
             "x = {location: 1, top() {}}",
             "var location = 1; location",
             "function f() { if (a) { var top = 1 } return top }",
@@ -477,6 +615,15 @@ mod tests {
             "this does not parse location",
             "const {location: a} = b",
             "document.top",
+            "(function (window) { window.location })({})",
+            "function f(w) { return w.location } f(x)",
+            "function f() { this.location } f()",
+            "class A { b = this.location; c() { this.top } }",
+            "var self = this.x; self.location",
+            "a?.parent.location",
+            "function f(location) { eval('location') }",
+            "w.postMessage(m); w.postMessage(m, [p])",
+            "x.eval(y)",
         ] {
             assert_eq!(rewritten(script), script);
         }

@@ -28,8 +28,12 @@ pub(crate) fn is_shown(row: &VersionRow) -> bool {
 
 /// The picture of a page as of a time.
 pub(crate) fn thumbnail(at_s: i64, url: &CanonicalUrl) -> Markup {
-    let source = format!("/picture?at={at_s}&url={}", format::encoded(url.as_str()));
-    html! { img src=(source) alt="" loading="lazy" decoding="async"; }
+    html! { img src=(address(at_s, url)) alt="" loading="lazy" decoding="async"; }
+}
+
+/// Where the picture of a page as of a time is to be had.
+pub(crate) fn address(at_s: i64, url: &CanonicalUrl) -> String {
+    format!("/picture?at={at_s}&url={}", format::encoded(url.as_str()))
 }
 
 pub(crate) fn picture(app: &WebApp, query: &Fields) -> Result<Response, WebError> {

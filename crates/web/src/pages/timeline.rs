@@ -18,6 +18,7 @@ use crate::{
     pages::{
         charts::mean_interval_s,
         page_history::{self, PageVersions},
+        picture,
         search::blame_link,
         years::Years,
     },
@@ -109,6 +110,9 @@ fn rendering(visitor: &Visitor, of: Option<&PageRenderings>) -> Markup {
                 (of.why.text(visitor.lang))
                 @if let Some(last_s) = of.views_s.last() {
                     " " (visitor.t("Last rendered: ", "最後の描画：")) (format::short_time(*last_s))
+                    @if let Some(whole) = &of.whole {
+                        " · " a href=(picture::address(*last_s, whole)) { (visitor.t("picture of the whole page", "ページ全体の画像")) }
+                    }
                 }
             }
         }
