@@ -23,8 +23,8 @@ usage, configuration or input · 3 no space (disk or quota) · 4 the archive is 
 /// Head of the options that every command has; a command's own come first.
 const EVERYWHERE: &str = "Options of every command";
 
-/// Nenrin (年輪, "tree rings"): a continuous web archive. It visits websites for ever, keeps every
-/// version while storing only what is new, and shows any site as of any date.
+/// Nenrin (年輪, "tree rings"): a continuous web archive. It visits websites again and again, keeps
+/// every version while storing only what is new, and shows any site as of any date.
 #[derive(Debug, Parser)]
 #[command(version = env!("NENRIN_VERSION"), after_help = EXIT_CODES, propagate_version = true)]
 pub(crate) struct Cli {
@@ -101,7 +101,7 @@ pub(crate) enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// The main job: collects every site that is due, for ever, and serves interface and replay.
+    /// The main job: collects every site that is due until you stop it, and serves interface and replay.
     #[command(after_help = example("nenrin run"))]
     Run(ServeArgs),
     /// Collects a small changing website of its own, without internet, to try the program.
@@ -153,6 +153,7 @@ pub(crate) enum Command {
     #[command(after_help = example("nenrin stats --json"))]
     Stats,
     /// Shows the workers of a shared archive, who holds which partition, and what waits there.
+    #[command(after_help = example("nenrin workers --state postgres://… --content s3://bucket/prefix"))]
     Workers,
     /// Checks the archive for damage.
     #[command(after_help = example("nenrin verify --deep"))]
@@ -189,8 +190,7 @@ pub(crate) enum Command {
         #[arg(value_name = "SHELL")]
         shell: String,
     },
-    /// Writes the reference as files: man pages, completions, all commands, exit codes, settings, metrics
-    /// and the API.
+    /// Writes man pages, completions, commands, exit codes, settings, metrics and the API as files.
     #[command(after_help = example("nenrin reference -o ./reference"))]
     Reference {
         /// The folder to write to.
@@ -221,11 +221,10 @@ pub(crate) struct MigrateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct SearchArgs {
-    /// Words; also "phrases", beginnings*, a OR b, title:, url:, type:, lang:, and behind -- also
-    /// -without.
+    /// Words, "phrases", beginnings*, a OR b, title:, url:, type:, lang:, and after -- also -without.
     pub words: Vec<String>,
     /// Only pages of this site.
-    #[arg(long)]
+    #[arg(long, value_name = "SITE", add = sites())]
     pub site: Option<String>,
     /// As of a date.
     #[arg(long, value_name = "DATE")]
@@ -269,38 +268,47 @@ pub(crate) struct CollectArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SiteCommand {
     /// Registers a site; `nenrin run` collects it.
+    #[command(after_help = example("nenrin site add https://example.com/ --exclude '/comments/*'"))]
     Add(SiteAddArgs),
     /// Lists all sites.
+    #[command(after_help = example("nenrin site list"))]
     List,
     /// Shows one site and its conditions.
+    #[command(after_help = example("nenrin site show example.com"))]
     Show(SiteName),
-    /// Shows a site's structure: index pages, members and families, what changed together, what the
-    /// last round left out and why.
+    /// Shows a site's index pages, what changed together, and what the last round left out and why.
+    #[command(after_help = example("nenrin site structure example.com"))]
     Structure(SiteName),
     /// Changes a site's conditions.
+    #[command(after_help = example("nenrin site set example.com --visits-per-day 500"))]
     Set(SiteSetArgs),
     /// Opens a browser window in which you log in to a site; its pages are visited with that log-in.
+    #[command(after_help = example("nenrin site login example.com"))]
     Login(SiteName),
     /// Gives a site another name.
     #[command(after_help = example("nenrin site rename example.com 'Example, old'"))]
     Rename {
         /// The site's name or number.
-        #[arg(value_name = "SITE")]
+        #[arg(value_name = "SITE", add = sites())]
         site: String,
         /// The new name.
         #[arg(value_name = "NAME")]
         name: String,
     },
     /// Stops collecting a site until it is resumed.
+    #[command(after_help = example("nenrin site pause example.com"))]
     Pause(SiteName),
     /// Resumes collecting a paused site.
+    #[command(after_help = example("nenrin site resume example.com"))]
     Resume(SiteName),
     /// Removes a site in one of three ways, each including the ones before it.
     #[command(after_help = example("nenrin site remove example.com --how hide --reason 'it closed'"))]
     Remove(SiteRemoveArgs),
     /// Restores a hidden or denied site; it stays paused until it is resumed.
+    #[command(after_help = example("nenrin site restore example.com --reason 'it is back'"))]
     Restore(SiteRestoreArgs),
     /// Lists removals and restorations, when and why.
+    #[command(after_help = example("nenrin site removals"))]
     Removals,
 }
 
@@ -555,7 +563,7 @@ pub(crate) struct CatArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ChangesArgs {
     /// Only this site.
-    #[arg(long, value_name = "SITE")]
+    #[arg(long, value_name = "SITE", add = sites())]
     pub site: Option<String>,
     /// How far back: 12h, 7d, 52w.
     #[arg(long, value_name = "D", default_value = "7d")]
@@ -583,7 +591,7 @@ pub(crate) struct DiffArgs {
     #[arg(required = true, num_args = 1..=2, value_name = "URL | DATE DATE")]
     pub what: Vec<String>,
     /// Compare all pages of this site on two dates.
-    #[arg(long, value_name = "SITE", conflicts_with_all = ["from", "to"])]
+    #[arg(long, value_name = "SITE", add = sites(), conflicts_with_all = ["from", "to"])]
     pub site: Option<String>,
     /// With --site: also styles, scripts, fonts and files of other servers.
     #[arg(long, requires = "site")]
@@ -627,6 +635,7 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ImportCommand {
     /// Imports a folder (a wget or HTTrack mirror, a published site) as one visit of that site.
+    #[command(after_help = example("nenrin import mirror ./site --url https://example.com/ --at 2024-03-01"))]
     Mirror(ImportMirrorArgs),
     /// Imports WARC and ARC files (plain, gzip or zstd) and WACZ packages: captures become versions.
     #[command(visible_alias = "wacz", after_help = example("nenrin import warc crawl-2024.warc.gz"))]
@@ -679,6 +688,7 @@ pub(crate) struct ImportMirrorArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExportCommand {
     /// Writes sites as of a date as a folder of files.
+    #[command(after_help = example("nenrin export mirror --at 2024-03-01 -o ./site"))]
     Mirror(ExportMirrorArgs),
     /// Writes sites as WARC 1.1 files: every version in full, unchanged visits as revisits.
     #[command(after_help = example("nenrin export warc --site example.com -o example.warc.gz"))]

@@ -2,7 +2,7 @@ use std::io::Write;
 
 use nenrin_archive::{
     Archive, PAGE_HEADER, Reasons, VISIT_HEADER, readable_date, rfc3339, round_json, rounds_table,
-    sites, version_json, versions_table, visit_cells, visit_json,
+    sites, version_json, versions_table, visit_json, visit_rows,
 };
 use nenrin_state::{Outcome, PageFilter, SiteId, State, VersionQuery, VisitFilter};
 use nenrin_urls::CanonicalUrl;
@@ -69,11 +69,10 @@ fn visits(
         let Some(last) = portion.last() else { break };
         before = Some(last.id);
         left -= portion.len();
-        for visit in portion {
-            match context.json {
-                true => print_json(&visit_json(&visit))?,
-                false => table.row(visit_cells(&visit)),
-            }
+        if context.json {
+            portion.iter().try_for_each(|visit| print_json(&visit_json(visit)))?;
+        } else {
+            visit_rows(&**archive.state(), &portion)?.into_iter().for_each(|row| table.row(row));
         }
     }
     if !context.json {

@@ -32,9 +32,7 @@ pub(super) fn site(context: &Context, command: SiteCommand) -> anyhow::Result<Ex
             archive.set_login(&login_key(), &mut site, &args.login.given(), clock::now_s())?;
             let exit = show(context, &**archive.state(), &site)?;
             if !context.json {
-                say(
-                    "`nenrin run` collects it and shows it in the browser; `nenrin collect` collects one round now.",
-                )?;
+                say(nenrin_archive::sites::next_step(&site))?;
             }
             Ok(exit)
         }

@@ -179,6 +179,13 @@ fn the_reference_has_what_the_program_has() {
     }
     assert!(read("man/nenrin-site-add.1").contains("allow\\-private"));
     assert!(read("commands.md").contains("## nenrin export wacz"));
+    let commands = read("commands.md");
+    let leaves = commands.split("\n## ").skip(1).filter(|help| !help.contains("\nCommands:"));
+    let without: Vec<&str> = leaves
+        .filter(|help| !help.contains("Example: "))
+        .filter_map(|help| help.lines().next())
+        .collect();
+    assert_eq!(without, Vec::<&str>::new(), "commands whose help has no example");
     let api: serde_json::Value = serde_json::from_str(&read("openapi.json")).unwrap();
     assert_eq!(api["openapi"], "3.1.0");
 
@@ -196,5 +203,42 @@ fn the_reference_has_what_the_program_has() {
     assert!(names.len() > 30, "{names:?}");
     for name in names {
         assert!(described.contains(&format!("| `{name}` | ")), "{name} is not described");
+    }
+}
+
+/// The fixed parts of a message in a table of the chapter on trouble: what is between the signs for names.
+fn fixed_parts(message: &str) -> Vec<String> {
+    let parts = message.split('…').map(|part| part.trim_matches([' ', ';', ',', '?']).to_owned());
+    parts.filter(|part| !part.is_empty()).collect()
+}
+
+#[test]
+fn messages_in_the_chapter_on_trouble_are_messages_of_the_program() {
+    let chapter = std::fs::read_to_string(root().join("docs/guide/src/trouble.md")).unwrap();
+    let rows = chapter.lines().filter_map(|line| line.strip_prefix("| "));
+    let messages: Vec<&str> = rows
+        .filter_map(|row| row.split(" | ").next())
+        .filter(|message| *message != "message")
+        .collect();
+    assert!(messages.len() > 30, "only {} messages", messages.len());
+    let mut sources = String::new();
+    let mut folders = vec![root().join("src"), root().join("crates")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|kind| kind == "rs") {
+                sources += &std::fs::read_to_string(path).unwrap();
+            }
+        }
+    }
+    // Texts may go on in the next line of the source.
+    let sources = sources.replace("\\\n", "");
+    let sources = sources.split_whitespace().collect::<Vec<_>>().join(" ");
+    for message in messages {
+        for part in fixed_parts(message) {
+            assert!(sources.contains(&part), "no message has `{part}` as in `{message}`");
+        }
     }
 }

@@ -31,6 +31,7 @@ mod mirrors;
 mod newcomer;
 mod rendering;
 mod searching;
+mod second_look;
 mod serving;
 mod strangers;
 mod support;

@@ -97,10 +97,10 @@ pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
     ArchiveSizes, ChosenRound, Collected, DueReason, FoundPage, Learnt, Outlook, PAGE_HEADER,
     PageDue, PageQuery, PageRenderings, PageResult, PageSearch, PageSort, ROUND_HEADER, Reasons,
-    SiteStructure, SkippedPages, VISIT_HEADER, WorthOfSite, families_table, joined_days,
-    joined_rounds, joined_sites, learnt_of, outlook, renderings_of, round_cells, round_json,
-    rounds_table, shown_worth, site_json, site_lines, site_structure, sites_table, structure_line,
-    tops_table, version_json, versions_table, visit_cells, visit_json, worth_of,
+    SiteStructure, SkippedPages, VISIT_HEADER, WorthOfSite, families_table, first_versions,
+    joined_days, joined_rounds, joined_sites, learnt_of, outlook, renderings_of, round_cells,
+    round_json, rounds_table, shown_worth, site_json, site_lines, site_structure, sites_table,
+    structure_line, tops_table, version_json, versions_table, visit_json, visit_rows, worth_of,
 };
 pub use visiting::{LargeTurn, ReadingThreads, links_of_stored, put_exchange, read_fetched};
 pub use warc::{

@@ -46,6 +46,20 @@ pub fn find(state: &dyn State, name: &str) -> Result<Site> {
     }
 }
 
+/// What to do after a site was registered.
+pub fn next_step(site: &Site) -> String {
+    let conditions = &site.conditions;
+    let is_own = conditions.tops.iter().any(CanonicalUrl::is_on_private_network);
+    if is_own && !conditions.allow_private {
+        return format!(
+            "This address is on your own network, so nothing is fetched from it yet: `nenrin site set {} --allow-private` allows it.",
+            site.id.0
+        );
+    }
+    "`nenrin run` collects it and shows it in the browser; `nenrin collect` collects one round now."
+        .to_owned()
+}
+
 /// The site that already has one of these top pages, unless it was removed.
 pub fn registered(state: &dyn State, tops: &[CanonicalUrl]) -> Result<Option<Site>, StateError> {
     let has = |site: &Site| site.conditions.tops.iter().any(|top| tops.contains(top));

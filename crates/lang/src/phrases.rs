@@ -153,7 +153,10 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("share of the budget", "予算の配分"),
     ("a change is likely enough", "変わった見込みが高い"),
     ("announced change", "変更の通知があった"),
-    ("gone ({}×), checked less and less often", "消失。間隔を延ばしながら確認（{0} 回）"),
+    (
+        "not there ({}×), checked less and less often",
+        "存在しません。間隔を延ばしながら確認（{0} 回）",
+    ),
     ("refused; tried less and less often", "取得が許されていません。間隔を延ばしながら確認"),
     (
         "failed {}× in a row; tried again after {d} to {d}",

@@ -1,7 +1,12 @@
 //! Letters over a real SMTP connection on loopback.
 #![expect(clippy::unwrap_used, reason = "a broken connection must fail the test")]
 
-use std::sync::{Arc, Mutex};
+use std::{
+    io::BufRead,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex},
+};
 
 use nenrin_archive::{Archive, Capture, OpenOptions};
 use nenrin_notify::{Letter, Links, MailSettings, Mailer, Notifier, Security, SendTest};
@@ -91,26 +96,44 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin>(
     None
 }
 
-/// A certificate authority of the test's own: its certificate as a file, and a server with one from it.
-fn authority() -> (String, TlsAcceptor) {
+/// A text of a certificate or key, as files have it.
+fn pem(name: &str, der: &[u8]) -> String {
     use base64::{Engine, engine::general_purpose::STANDARD};
+    let text = STANDARD.encode(der);
+    let lines = text.as_bytes().chunks(64).map(|line| String::from_utf8_lossy(line) + "\n");
+    format!("-----BEGIN {name}-----\n{}-----END {name}-----\n", lines.collect::<String>())
+}
+
+/// A certificate authority of the test's own, and a server's certificate from it with its key.
+struct Authority {
+    root: String,
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+fn authority() -> Authority {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
     let certificate = params.signed_by(&key, &issuer).unwrap();
-    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate.der().clone()], key)
-        .unwrap();
-    let root = STANDARD.encode(issuer.der());
-    let pem = format!("-----BEGIN CERTIFICATE-----\n{root}\n-----END CERTIFICATE-----\n");
-    (pem, TlsAcceptor::from(Arc::new(config)))
+    let root = pem("CERTIFICATE", issuer.der());
+    Authority { root, certificate: certificate.der().to_vec(), key: key.serialize_der() }
+}
+
+impl Authority {
+    fn acceptor(&self) -> TlsAcceptor {
+        let key = PrivateKeyDer::try_from(self.key.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![self.certificate.clone().into()], key)
+            .unwrap();
+        TlsAcceptor::from(Arc::new(config))
+    }
 }
 
 /// A mail server that takes letters over TLS alone: from the first byte, or after `STARTTLS`.
@@ -145,9 +168,10 @@ async fn secure_server(acceptor: TlsAcceptor, security: Security) -> (u16, Recei
 #[tokio::test]
 async fn letters_and_passwords_go_over_tls_to_the_right_server_alone() {
     let folder = tempfile::tempdir().unwrap();
-    let (pem, acceptor) = authority();
+    let authority = authority();
+    let acceptor = authority.acceptor();
     let ca_file = folder.path().join("ca.pem").display().to_string();
-    std::fs::write(&ca_file, pem).unwrap();
+    std::fs::write(&ca_file, &authority.root).unwrap();
     for security in [Security::Tls, Security::Starttls] {
         let (port, received) = secure_server(acceptor.clone(), security).await;
         let good = MailSettings {
@@ -181,6 +205,76 @@ async fn letters_and_passwords_go_over_tls_to_the_right_server_alone() {
     };
     let error = missing.check().unwrap_err().to_string();
     assert!(error.starts_with("mail.ca_file `/nonexistent.pem` cannot be read"), "{error}");
+}
+
+/// A program of others that speaks SMTP (aiosmtpd), which `scripts/test` installs.
+#[expect(clippy::print_stderr, reason = "a judge that was not asked must be noticed")]
+fn judge() -> Option<PathBuf> {
+    let folder = std::env::var_os("NENRIN_JUDGES").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/judges"),
+        PathBuf::from,
+    );
+    let python = folder.join("bin/python");
+    let has_it = Command::new(&python).args(["-c", "import aiosmtpd"]).output();
+    if has_it.is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    assert!(std::env::var_os("CI").is_none(), "no aiosmtpd in {}", folder.display());
+    eprintln!("SKIPPED: no aiosmtpd in {}; scripts/test installs it", folder.display());
+    None
+}
+
+/// Ends the program with the test.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_server_of_others_takes_letters_over_tls() {
+    let Some(python) = judge() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let authority = authority();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name).display().to_string();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let ca_file = file("ca.pem", &authority.root);
+    let certificate = file("server.pem", &pem("CERTIFICATE", &authority.certificate));
+    let key = file("key.pem", &pem("PRIVATE KEY", &authority.key));
+    for (security, name) in [(Security::Tls, "tls"), (Security::Starttls, "starttls")] {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/server.py");
+        let mut server = Command::new(&python)
+            .args([script, name, &certificate, &key])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = std::io::BufReader::new(server.stdout.take().unwrap()).lines();
+        let _server = Process(server);
+        let port: u16 = lines.next().unwrap().unwrap().trim().parse().unwrap();
+        let good = MailSettings {
+            server: format!("localhost:{port}"),
+            security,
+            ca_file: ca_file.clone(),
+            user: "archive".into(),
+            ..settings(port)
+        };
+        let wrong = SendTest::send(&good, Some("sesame".to_owned()), 0).await.unwrap_err();
+        assert!(wrong.to_string().contains("did not take the letter"), "{name}: {wrong}");
+        SendTest::send(&good, Some("open sesame".to_owned()), 0).await.unwrap();
+        let letter: serde_json::Value =
+            serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+        assert_eq!(letter["user"], "archive", "{name}");
+        assert_eq!(letter["from"], "archive@example.org", "{name}");
+        assert_eq!(letter["to"], serde_json::json!(["reader@example.org"]), "{name}");
+        let content = letter["content"].as_str().unwrap();
+        assert!(content.contains("Subject: Nenrin: a test letter"), "{name}: {content}");
+    }
 }
 
 fn settings(port: u16) -> MailSettings {

@@ -48,7 +48,7 @@ pub struct RenderedLink {
 pub struct Request {
     /// What was asked for; the [address](nenrin_urls::PostedUrl) of a request by POST.
     pub url: CanonicalUrl,
-    /// How.
+    /// The method, such as `GET` or `POST`.
     pub method: String,
     /// What a request by POST sends.
     pub body: Option<SentBody>,

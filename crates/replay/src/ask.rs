@@ -36,6 +36,14 @@ impl Ask {
         whole.strip_prefix(prefix).unwrap_or_default()
     }
 
+    /// A value of the query; empty if it is not there.
+    pub(crate) fn value(&self, name: &str) -> String {
+        let query = self.uri.query().unwrap_or_default();
+        let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+        let found = pairs.find(|(found, _)| found == name);
+        found.map_or(String::new(), |(_, value)| value.into_owned())
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers.get(name).map(HeaderValue::as_bytes)
     }

@@ -18,6 +18,7 @@ pub(crate) async fn serve(Path(name): Path<String>) -> Response<Body> {
 pub(crate) fn file(name: &str) -> Response<Body> {
     let (mime, text) = match name {
         "replay.css" => ("text/css; charset=utf-8", include_str!("assets/replay.css")),
+        "framed.js" => (JAVASCRIPT, include_str!("assets/framed.js")),
         "sides.js" => (JAVASCRIPT, include_str!("assets/sides.js")),
         "client.js" => (JAVASCRIPT, scripts::CLIENT_JS.as_str()),
         _ => return plain(StatusCode::NOT_FOUND, "no such file"),

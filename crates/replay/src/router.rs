@@ -44,6 +44,7 @@ pub fn router(archive: Arc<dyn Archive>, options: ReplayOptions) -> Router {
         .route("/_nenrin/changed/{*rest}", get(handle(neighbours::to_changes)))
         .route("/_nenrin/parts/{*rest}", get(handle(span::list)))
         .route("/_nenrin/record/{*rest}", get(handle(web::record)))
+        .route("/_nenrin/watch", get(handle(web::watch)))
         .route("/_nenrin/go", get(handle(web::go)))
         .route("/_nenrin/lang/{code}/{*rest}", get(handle(language::answer)))
         .route("/_nenrin/{file}", get(assets::serve))

@@ -26,6 +26,8 @@ use crate::{
 
 type Answer = Response<Body>;
 
+/// The most characters of a selected text that are passed on.
+const MARKED_CHARS_MAX: usize = 300;
 /// The most versions in a calendar.
 const MAX_CALENDAR: usize = 20_000;
 /// URLs of the same site listed on the page for what is missing.
@@ -473,15 +475,8 @@ fn calendar(
 
 /// The date and address of the banner's form.
 pub(crate) fn go(_: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
-    let query = ask.uri.query().unwrap_or_default();
-    let value = |name: &str| {
-        let mut pairs = url::form_urlencoded::parse(query.as_bytes());
-        pairs
-            .find(|(found, _)| found == name)
-            .map_or(String::new(), |(_, value)| value.into_owned())
-    };
-    let digits: String = value("date").chars().filter(char::is_ascii_digit).collect();
-    let (url, _) = target::archived_url(&value("url"))?;
+    let digits: String = ask.value("date").chars().filter(char::is_ascii_digit).collect();
+    let (url, _) = target::archived_url(&ask.value("url"))?;
     let date = if Period::parse(&digits).is_some() { digits } else { "*".to_owned() };
     Ok(redirect(StatusCode::SEE_OTHER, &format!("/web/{date}/{url}")))
 }
@@ -490,6 +485,14 @@ pub(crate) fn go(_: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
 pub(crate) fn record(_: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
     let (url, _) = target::archived_url(ask.rest("/_nenrin/record/"))?;
     let to = pages::record_link(ask, &url).unwrap_or_else(|| format!("/web/*/{url}"));
+    Ok(redirect(StatusCode::SEE_OTHER, &to))
+}
+
+/// The interface's form to watch a part of a page, filled with the text that was selected.
+pub(crate) fn watch(_: &Replay, ask: &Ask) -> Result<Answer, ReplayError> {
+    let (url, _) = target::archived_url(&ask.value("url"))?;
+    let text: String = ask.value("text").chars().take(MARKED_CHARS_MAX).collect();
+    let to = pages::watch_link(ask, &url, &text).unwrap_or_else(|| format!("/web/*/{url}"));
     Ok(redirect(StatusCode::SEE_OTHER, &to))
 }
 

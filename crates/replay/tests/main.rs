@@ -5,6 +5,7 @@ mod browser;
 mod cases;
 mod fences;
 mod language;
+mod marking;
 mod origins;
 mod programs;
 mod safety;

@@ -458,7 +458,7 @@ impl std::fmt::Display for Why {
             Self::New => f.write_str("never visited yet"),
             Self::Policy(explanation) => explanation.next.why.fmt(f),
             Self::Gone { times } => {
-                write!(f, "gone ({times}×), checked less and less often")
+                write!(f, "not there ({times}×), checked less and less often")
             }
             Self::Refused => f.write_str("refused; tried less and less often"),
             Self::Failed { times } => {

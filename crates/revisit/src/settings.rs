@@ -15,7 +15,7 @@ use crate::{DAY_S, PolicySpec, RevisitError, duration::parse_duration};
 pub struct RevisitSettings {
     /// The rule.
     pub policy: PolicySpec,
-    /// No page is visited sooner after its last visit; `None` is one bucket.
+    /// Shortest time between two visits to a page; `None` is one bucket.
     pub min_s: Option<i64>,
     /// No page waits longer.
     pub max_s: i64,

@@ -152,6 +152,8 @@ document.querySelectorAll("input[data-fills]").forEach((input) => {
 document.querySelectorAll("[data-marks]").forEach((text) => {
   const link = document.getElementById(text.dataset.marks);
   if (!link) return;
+  // Pressing the link leaves the selection as it is.
+  link.addEventListener("mousedown", (event) => event.preventDefault());
   document.addEventListener("selectionchange", () => {
     const selection = document.getSelection();
     const marked = selection.toString().replace(/\s+/g, " ").trim().slice(0, 300);

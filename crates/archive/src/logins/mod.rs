@@ -439,7 +439,7 @@ pub struct LoggedOut {
     pub at_s: Option<i64>,
     /// The page.
     pub url: CanonicalUrl,
-    /// How.
+    /// What in its answer showed it.
     #[serde(flatten, serialize_with = "of_reason")]
     pub reason: Reason,
 }

@@ -1,7 +1,11 @@
 //! Pages, visits, versions and rounds as rows of tables, and as JSON for programs.
 
+use std::collections::BTreeSet;
+
 use nenrin_lang::{Lang, Reason, Table, readable_bytes};
-use nenrin_state::{Outcome, PageRecord, Round, RoundCounts, Site, SiteId, VersionRow, VisitRow};
+use nenrin_state::{
+    Outcome, PageRecord, Round, RoundCounts, Site, SiteId, State, StateError, VersionRow, VisitRow,
+};
 use nenrin_urls::CanonicalUrl;
 use serde_json::{Value, json};
 
@@ -34,7 +38,7 @@ pub const ROUND_HEADER: [&str; 11] = [
     "changed",
     "same",
     "not modified",
-    "gone",
+    "missing",
     "refused",
     "failed",
     "received",
@@ -102,11 +106,34 @@ pub fn visit_json(visit: &VisitRow) -> Value {
     })
 }
 
-/// A visit, in the order of [`VISIT_HEADER`].
-pub fn visit_cells(visit: &VisitRow) -> Vec<String> {
+/// The visits among these that found the first version of their page, by their numbers.
+pub fn first_versions(state: &dyn State, visits: &[VisitRow]) -> Result<BTreeSet<i64>, StateError> {
+    let mut first = BTreeSet::new();
+    for visit in visits.iter().filter(|visit| visit.outcome == Outcome::Changed) {
+        let before = state.version_as_of(&visit.url.key(), visit.at_s - 1)?;
+        if before.is_none_or(|(_, row)| row.at_s >= visit.at_s) {
+            first.insert(visit.id);
+        }
+    }
+    Ok(first)
+}
+
+/// Visits, in the order of [`VISIT_HEADER`]. A first version is new, not changed, and a page that is not
+/// there is missing or gone by what its server says.
+pub fn visit_rows(state: &dyn State, visits: &[VisitRow]) -> Result<Vec<Vec<String>>, StateError> {
+    let first = first_versions(state, visits)?;
+    Ok(visits.iter().map(|visit| visit_cells(visit, first.contains(&visit.id))).collect())
+}
+
+fn visit_cells(visit: &VisitRow, is_first: bool) -> Vec<String> {
+    let outcome = match (visit.outcome, visit.status) {
+        (Outcome::Changed, _) if is_first => "new".to_owned(),
+        (Outcome::Gone, 404) => "missing".to_owned(),
+        (outcome, _) => outcome.to_string(),
+    };
     vec![
         readable_date(visit.at_s),
-        visit.outcome.to_string(),
+        outcome,
         if visit.status == 0 { "–".to_owned() } else { visit.status.to_string() },
         format!("{} ms", visit.elapsed_ms),
         readable_bytes(visit.received_bytes),

@@ -19,8 +19,8 @@ pub use self::{
     joined::{joined_days, joined_rounds, joined_sites},
     learnt::{Learnt, learnt_of},
     lines::{
-        PAGE_HEADER, ROUND_HEADER, VISIT_HEADER, round_cells, round_json, rounds_table,
-        version_json, versions_table, visit_cells, visit_json,
+        PAGE_HEADER, ROUND_HEADER, VISIT_HEADER, first_versions, round_cells, round_json,
+        rounds_table, version_json, versions_table, visit_json, visit_rows,
     },
     outlook::{DueReason, Outlook, Reasons, outlook},
     page_search::{FoundPage, PageDue, PageQuery, PageResult, PageSearch, PageSort},

@@ -53,13 +53,26 @@ pub enum MailError {
     #[error("the letter could not be written")]
     Letter(#[from] lettre::error::Error),
     /// The server was not reached or refused the letter.
-    #[error("the mail server {server} did not take the letter: {source}")]
+    #[error("the mail server {server} did not take the letter: {why}")]
     Server {
         /// As in the settings.
         server: String,
-        /// What it said.
-        source: lettre::transport::smtp::Error,
+        /// What it said, or why it was not reached.
+        why: String,
     },
+}
+
+/// What a server said. The library's text repeats itself for every layer of the connection.
+fn reason(error: &lettre::transport::smtp::Error) -> String {
+    let text = error.to_string();
+    if text.contains("CaUsedAsEndEntity") {
+        return "its certificate is that of an authority; give the server a certificate signed by it".to_owned();
+    }
+    let mut text = text.as_str();
+    while let Some(rest) = text.strip_prefix("Connection error: ") {
+        text = rest;
+    }
+    text.to_owned()
 }
 
 /// Sends letters.
@@ -138,7 +151,7 @@ impl Mailer {
             .send(message)
             .await
             .map(drop)
-            .map_err(|source| MailError::Server { server: self.server.clone(), source })
+            .map_err(|error| MailError::Server { server: self.server.clone(), why: reason(&error) })
     }
 }
 

@@ -17,6 +17,7 @@ const nativeBlob = window.Blob;
 const NativeDate = window.Date;
 const getAttribute = Element.prototype.getAttribute;
 const later = window.setTimeout;
+const selected = Document.prototype.getSelection;
 const baseOf = Object.getOwnPropertyDescriptor(Node.prototype, "baseURI").get;
 const native = window.location;
 const { isOwn, here, into, leaves, out, place } = addresses(page, native, () => baseOf.call(document));
@@ -459,6 +460,20 @@ Object.defineProperty(Document.prototype, "cookie", { configurable: true,
     if (gone) jar.delete(name); else if (jar.size < 100) jar.set(name, pair.slice(at + 1).trim());
   } });
 
+// Text that the reader selects can be watched: the bar has a link for it.
+function onMarked(show) {
+  let last = "";
+  document.addEventListener("selectionchange", () => {
+    const text = String(selected.call(document) || "").replace(/\s+/g, " ").trim();
+    const short = [...text.slice(0, 600)].slice(0, 300).join("");
+    if (short !== last) show(last = short);
+  });
+}
+// On the shared origin the bar is in the page around this one.
+if (!isOwn && window.top !== window.self) {
+  onMarked((marked) => parentOf.call(window).postMessage({ nenrin: { marked } }, "*"));
+}
+
 // The banner.
 function banner() {
   const host = document.querySelector("nenrin-banner");
@@ -471,6 +486,14 @@ function banner() {
   const at = new NativeDate(Number(local.dataset.s) * 1000);
   if (at.getTimezoneOffset() !== 0) local.textContent = " (" + at.toLocaleString(undefined, { timeZoneName: "short" }) + ")";
   root.querySelector(".close").addEventListener("click", (event) => { event.preventDefault(); host.remove(); });
+  const watch = root.querySelector(".watch");
+  const form = getAttribute.call(watch, "href");
+  // Pressing the link leaves the selection as it is.
+  watch.addEventListener("mousedown", (event) => nativePrevent.call(event));
+  onMarked((text) => {
+    watch.hidden = !text;
+    setAttribute.call(watch, "href", form + "&text=" + encodeURIComponent(text.toWellFormed()));
+  });
   nativeFetch.call(window, "/_nenrin/span/" + page.at + "/" + host.dataset.url).then((answer) => answer.json()).then((span) => {
     for (const [name, date] of [["prev", span.previous], ["next", span.next], ["changed", span.previous]]) {
       if (!date) root.querySelector("." + name).setAttribute("aria-disabled", "true");

@@ -3,6 +3,7 @@
 use maud::html;
 use nenrin_lang::Lang;
 
+use super::as_value;
 use crate::{Capture, date::Stamp, stage::Stage};
 
 const STYLE: &str = include_str!("../assets/banner.css");
@@ -60,6 +61,7 @@ impl Added<'_> {
                         @if self.capture.at_s > self.at_s {
                             b.warning { (t("first seen ", "初めて確認したのは ")) (received.plain().get(..10).unwrap_or_default()) }
                         } @else { b.warning hidden {} }
+                        a.watch hidden href={ (home) "/_nenrin/watch?url=" (as_value(url.as_str())) } title=(t("Get a message when the selected text changes", "選択した箇所が変わったら知らせる")) { (t("watch the selected text", "選択した箇所を監視")) }
                         a.span href={ (home) "/_nenrin/parts/" (asked) "/" (url) } {}
                         span.go {
                             a.prev href={ (home) "/_nenrin/previous/" (received) "/" (url) } title=(t("Previous version", "前の版")) { "◀ " (t("previous", "前の版")) }

@@ -3,6 +3,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
+use super::as_value;
 use crate::{Capture, ask::Ask, date::Stamp};
 
 /// The page as of a date, with or without a bar above it.
@@ -28,6 +29,7 @@ pub(crate) fn page(ask: &Ask, shown: &Capture, at_s: i64, has_bar: bool) -> Mark
                             @if at_s != shown.at_s { (t(", shown as of ", "（指定日時 ")) (asked.plain()) (t("", "）")) }
                             @if shown.at_s > at_s { " " b.warning { (t("first seen later", "この日より後に初めて確認")) } }
                         }
+                        a.watch hidden href={ "/_nenrin/watch?url=" (as_value(url.as_str())) } title=(t("Get a message when the selected text changes", "選択した箇所が変わったら知らせる")) { (t("watch the selected text", "選択した箇所を監視")) }
                         a href={ "/_nenrin/previous/" (received) "/" (url) } { "◀ " (t("previous", "前の版")) }
                         a href={ "/_nenrin/next/" (received) "/" (url) } { (t("next", "次の版")) " ▶" }
                         a href={ "/_nenrin/changed/" (received) "/" (url) } { (t("what changed", "変更点")) }
@@ -37,6 +39,7 @@ pub(crate) fn page(ask: &Ask, shown: &Capture, at_s: i64, has_bar: bool) -> Mark
                     }
                 }
                 iframe title=(t("archived page", "保存されたページ")) src={ "/web/" (asked) "if_/" (url) } {}
+                @if has_bar { script src="/_nenrin/framed.js" {} }
             }
         }
     }

@@ -52,6 +52,13 @@ pub(crate) fn record_link(ask: &Ask, url: &CanonicalUrl) -> Option<String> {
     Some(format!("{interface}/page?url={}", as_value(url.as_str())))
 }
 
+/// The interface's form to watch the part of a page that has this text.
+pub(crate) fn watch_link(ask: &Ask, url: &CanonicalUrl, text: &str) -> Option<String> {
+    let interface = ask.interface.as_ref()?;
+    let (url, text) = (as_value(url.as_str()), as_value(text));
+    Some(format!("{interface}/watches/new?url={url}&text={text}"))
+}
+
 /// A link to the interface's form, filled with the address of a missing page.
 pub(super) fn to_add(ask: &Ask, url: &CanonicalUrl) -> Markup {
     let Some(interface) = &ask.interface else { return html! {} };

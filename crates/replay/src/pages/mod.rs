@@ -10,4 +10,4 @@ pub(crate) mod missing;
 pub(crate) mod parts;
 
 use layout::{as_value, in_interface, to_add};
-pub(crate) use layout::{layout, record_link};
+pub(crate) use layout::{layout, record_link, watch_link};

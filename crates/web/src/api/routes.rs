@@ -183,7 +183,7 @@ pub(super) const ROUTES: &[Route] = &[
     read(
         "siteOrder",
         "/sites/{id}/order",
-        "The same for one site's pages",
+        "As /order, for the pages of one site",
         &[],
         "Order",
         site_order,

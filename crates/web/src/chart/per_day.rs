@@ -99,7 +99,7 @@ impl PerDay<'_> {
             let begins = i > 0 && month != last_month;
             last_month.clone_from(&month);
             let x = self.x(i);
-            if begins && self.is_labelled(self.day(i)) && x < WIDTH - 30.0 {
+            if begins && self.is_labelled(self.day(i)) && x < WIDTH - LABEL_WIDTH + 10.0 {
                 dates.push((x, month));
             }
         }

@@ -1,6 +1,7 @@
 //! Charts: activity, space, saving, how often pages change.
 
 use maud::{Markup, html};
+use nenrin_lang::Lang;
 use nenrin_revisit::ForecastPoint;
 use nenrin_state::{BodyKind, DayCounts, KindSums, OrderCurve, PageFilter, PageRecord, SiteId};
 
@@ -166,11 +167,11 @@ pub(crate) fn saving_by_kind(
         Column {
             name: name(sum.kind),
             value: sum.received_bytes,
-            shown: format!(
-                "{} → {}{}",
-                format::bytes(sum.received_bytes),
-                format::bytes(sum.stored_bytes),
-                saved.map_or(String::new(), |saved| format!(" (−{saved})"))
+            shown: stored_instead(
+                visitor,
+                &format::bytes(sum.stored_bytes),
+                &format::bytes(sum.received_bytes),
+                saved,
             ),
             class: "c-received",
             part: Some((sum.stored_bytes, "c-stored")),
@@ -317,4 +318,19 @@ pub(crate) fn mean_interval_s(page: &PageRecord) -> Option<i64> {
     let known_s = page.visited_s? - page.discovered_s;
     let changes = i64::from(page.changes) - 1;
     (changes > 0 && known_s > 0).then(|| known_s / changes)
+}
+
+/// What is stored instead of what was received, and how much that saves.
+fn stored_instead(
+    visitor: &Visitor,
+    stored: &str,
+    received: &str,
+    saved: Option<String>,
+) -> String {
+    match (visitor.lang, saved) {
+        (Lang::En, Some(saved)) => format!("{stored} instead of {received} ({saved} saved)"),
+        (Lang::En, None) => format!("{stored} for {received}"),
+        (Lang::Ja, Some(saved)) => format!("{received} を {stored} で保存（{saved} 節約）"),
+        (Lang::Ja, None) => format!("{received} を {stored} で保存"),
+    }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
+use nenrin_archive::first_versions;
 use nenrin_state::{Outcome, Site, SiteId, VisitFilter, VisitRow};
 
 use crate::{
@@ -32,7 +33,7 @@ pub(crate) fn log(app: &WebApp, visitor: &Visitor, query: &Fields) -> Result<Res
     let mut visits = app.state.visits(asked)?;
     let is_more = visits.len() > SHOWN;
     visits.truncate(SHOWN);
-    let first = first_versions(app, &visits)?;
+    let first = first_versions(&*app.state, &visits)?;
     let t = |en, ja| visitor.t(en, ja);
     let title = t("Log of visits", "訪問ログ");
     let link = |before: Option<i64>| link(asked, before);
@@ -85,18 +86,6 @@ fn filters(visitor: &Visitor, sites: &[Site], asked: VisitFilter) -> Markup {
             button { (t("Filter", "絞り込む")) }
         }
     }
-}
-
-/// The visits that found the first version of their page.
-fn first_versions(app: &WebApp, visits: &[VisitRow]) -> Result<BTreeSet<i64>, WebError> {
-    let mut first = BTreeSet::new();
-    for visit in visits.iter().filter(|visit| visit.outcome == Outcome::Changed) {
-        let before = app.state.version_as_of(&visit.url.key(), visit.at_s - 1)?;
-        if before.is_none_or(|(_, row)| row.at_s >= visit.at_s) {
-            first.insert(visit.id);
-        }
-    }
-    Ok(first)
 }
 
 fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow], first: &BTreeSet<i64>) -> Markup {

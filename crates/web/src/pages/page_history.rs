@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use maud::{Markup, html};
-use nenrin_archive::{PageRenderings, changes::Wanted};
+use nenrin_archive::{PageRenderings, changes::Wanted, first_versions};
 use nenrin_state::{PageRecord, Summary, VersionRow, VisitRow};
 use nenrin_urls::CanonicalUrl;
 
@@ -220,6 +220,7 @@ pub(crate) fn visits(
         Ok(next.is_some() && found.visits.len() < VISITS_SHOWN.min(all))
     })?;
     let found = &so_far.result.visits[..so_far.result.visits.len().min(VISITS_SHOWN)];
+    let first = first_versions(&*shared.app.state, found)?;
     let t = |en, ja| visitor.t(en, ja);
     Ok(html! {
         section #visits {
@@ -242,7 +243,7 @@ pub(crate) fn visits(
                     tbody { @for visit in found {
                         tr {
                             td { (format::time(visit.at_s)) }
-                            td { (layout::outcome(visitor, visit.outcome, visit.status)) }
+                            td { @if first.contains(&visit.id) { (layout::first_version(visitor)) } @else { (layout::outcome(visitor, visit.outcome, visit.status)) } }
                             td.cause data-label=(t("Why", "理由")) { @if !visit.outcome.is_seen() || visit.reason.is_some() { (site::cause(visitor, visit.status, visit.reason.as_ref())) } }
                             td.n data-label=(t("Took", "時間")) { (format::number(u64::from(visit.elapsed_ms))) " ms" }
                             td.n data-label=(t("Received", "受信")) { (format::bytes(visit.received_bytes)) }

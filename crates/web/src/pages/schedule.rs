@@ -200,6 +200,8 @@ fn signals(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
         Some(share) => format!("{:.0}%", share * 100.0),
         None => "–".to_owned(),
     };
+    // Before the first announcement was checked nothing is known of it.
+    let is_tried = |source: &Source| source.note["trust"]["precision"].is_number();
     html! {
         section.card {
             h2 { (t("Sitemaps and feeds", "サイトマップとフィード")) }
@@ -213,7 +215,7 @@ fn signals(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
                         th.n scope="col" { (t("Pages", "ページ")) }
                         th.n scope="col" title=(t("share of announced changes that were real", "予告のうち実際に変わった割合")) { (t("Announcements that were right", "当たった予告")) }
                         th.n scope="col" title=(t("share of changes that were announced", "変更のうち予告された割合")) { (t("Changes that were announced", "予告された変更")) }
-                        th.n scope="col" title=(t("how much likelier a change is after an announcement, as odds", "予告の後に変更がどれだけ起こりやすいか（オッズ比）")) { (t("Likelier after it", "予告後の起こりやすさ")) }
+                        th.n scope="col" title=(t("how much likelier a change is after an announcement, as odds", "予告の後に変更がどれだけ起こりやすいか（オッズ比）")) { (t("A change is likelier after it", "予告後の変わりやすさ")) }
                     } }
                     tbody { @for source in &sources {
                         tr {
@@ -221,7 +223,7 @@ fn signals(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
                             td.n { (format::number(source.note["entries"].as_u64().unwrap_or(0))) }
                             td.n { (share(source, "precision")) }
                             td.n { (share(source, "recall")) }
-                            td.n { (source.note["trust"]["odds"].as_f64().map_or("–".to_owned(), |odds| format!("× {odds:.1}"))) }
+                            td.n { (source.note["trust"]["odds"].as_f64().filter(|_| is_tried(source)).map_or("–".to_owned(), |odds| format!("× {odds:.1}"))) }
                         }
                     } }
                 } }

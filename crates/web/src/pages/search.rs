@@ -378,7 +378,7 @@ pub(crate) fn blame(
         }
         div.actions { a.button href=(replay_link(&visitor.replay, page.at_s, &url)) { (t("Open this version", "この版を開く")) } } }
         @if visitor.is_admin() {
-            p.hint { (t("To be told when something here changes, select its text, or use the link behind a paragraph.", "変更の知らせを受けたい箇所は、文字を選択するか、段落の後のリンクで監視できます。")) }
+            p.hint { (t("To get a message when something here changes, select its text, or use the link behind its paragraph.", "変更の知らせを受けたい箇所は、文字を選択するか、段落の後のリンクで監視できます。")) }
         }
         ol.blame data-marks="watch-marked" { @for of_time in page.blocks.chunk_by(|a, b| a.first_s == b.first_s) {
             li {
@@ -403,7 +403,7 @@ fn block_text(visitor: &Visitor, url: &CanonicalUrl, block: &BlamedBlock) -> Mar
     html! {
         p.head[block.is_heading] {
             @if block.is_heading { strong { (block.text) } } @else { (block.text) }
-            @if visitor.is_admin() { " " a.mark href=(watch_link(url, &block.text)) title=(visitor.t("Be told when this changes", "変わったときに知らせる")) { (visitor.t("watch", "監視")) } }
+            @if visitor.is_admin() { " " a.mark href=(watch_link(url, &block.text)) title=(visitor.t("Get a message when this changes", "変わったときに知らせる")) { (visitor.t("watch", "監視")) } }
         }
     }
 }

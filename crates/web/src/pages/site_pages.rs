@@ -145,7 +145,7 @@ impl PageListing<'_> {
         entries.truncate(SHOWN);
         let t = |en, ja| self.visitor.t(en, ja);
         Ok(html! {
-            div.scroll { table {
+            div.scroll { table.cards {
                 thead { tr {
                     th scope="col" { (t("Path", "パス")) }
                     th scope="col" { (t("Last result", "最新の結果")) }
@@ -173,6 +173,7 @@ impl PageListing<'_> {
             &entry.path[self.prefix.len().min(entry.path.len())..]
         };
         let name = if name.is_empty() { entry.path.as_str() } else { name };
+        let t = |en, ja| self.visitor.t(en, ja);
         html! {
             tr {
                 td.path {
@@ -187,14 +188,14 @@ impl PageListing<'_> {
                     None => td colspan="7" {},
                     Some(page) => {
                         td { @if let Some(outcome) = page.outcome { (layout::last_outcome(self.visitor, page, outcome)) } @else { span.muted { (self.visitor.t("not visited yet", "未訪問")) } } }
-                        td.n { (format::number(u64::from(page.visits))) }
-                        td.n { (format::number(u64::from(page.changes))) }
-                        td.n { @if let Some(importance) = page.importance() { (format::importance(importance)) } }
-                        td.n { @if let Some(estimate) = page.estimate {
+                        td.n data-label=(t("Visits", "訪問")) { (format::number(u64::from(page.visits))) }
+                        td.n data-label=(t("Versions", "版")) { (format::number(u64::from(page.changes))) }
+                        td.n data-label=[page.importance().map(|_| t("Importance", "重要度"))] { @if let Some(importance) = page.importance() { (format::importance(importance)) } }
+                        td.n data-label=[page.estimate.map(|_| t("Changes a day", "変更/日"))] { @if let Some(estimate) = page.estimate {
                             span title=(format!("{}{}%{}", self.visitor.t("", "確信度 "), estimate.confidence_percent, self.visitor.t(" sure", ""))) { (format::rate(estimate.rate_per_day())) }
                         } }
-                        td.n { @if page.visits > 0 { (format::bytes(page.bytes)) } }
-                        td { (format::maybe_time(page.visited_s)) }
+                        td.n data-label=[(page.visits > 0).then(|| t("Size", "サイズ"))] { @if page.visits > 0 { (format::bytes(page.bytes)) } }
+                        td data-label=[page.visited_s.map(|_| t("Last visit", "最終訪問"))] { (format::maybe_time(page.visited_s)) }
                     }
                 }
             }

@@ -125,23 +125,31 @@ fn why<'a>(visitor: &Visitor, why: Why) -> &'a str {
 
 fn tops(visitor: &Visitor, view: &StructureView) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
+    let counts = view.sites.iter().any(|site| site.top_seen > 0);
     html! {
         section.card {
             h2 { (t("Index pages and the pages below them", "目次ページと配下")) }
             p.hint {
                 (format::number(view.pages as u64)) (t(" pages, ", " ページ、"))
-                (format::number(view.links as u64)) (t(" links. Counted are the last eight rounds that chose which pages to visit, and of them the pages that were visited.", " リンク。変更の回数は、ページを選んだ最近8回の収集で、訪問したものだけを数えます。"))
+                (format::number(view.links as u64))
+                @if counts {
+                    (t(" links. Counted are the last eight rounds that chose which pages to visit, and of them the pages that were visited.", " リンク。変更の回数は、ページを選んだ最近8回の収集で、訪問したものだけを数えます。"))
+                } @else {
+                    (t(" links. What changes together is counted once rounds choose their pages: choose so under Conditions, “Pages of a round”.", " リンク。一緒に変わるページは、収集条件の「1巡で訪れるページ」でページを選ぶ方法にすると数え始めます。"))
+                }
             }
             div.scroll { table {
                 thead { tr {
                     th.n scope="col" { (t("Depth", "深さ")) }
                     th scope="col" { (t("Index page", "目次ページ")) }
                     th.n scope="col" { (t("Pages below", "配下")) }
+                    @if counts {
                     th.n scope="col" title=(t("rounds in which the index page changed, of those that visited it", "目次ページが変わった回数／訪問した回数")) { (t("Index page changed", "目次の変更")) }
                     th.n scope="col" title=(t("pages below that had changed, of those visited, when the index page had changed", "目次が変わったときに変わった配下／訪問した配下")) { (t("Pages below changed when it did", "そのとき変わった配下")) }
                     th.n scope="col" title=(t("pages below that had changed, of those visited, when the index page had not", "目次が変わらないときに変わった配下／訪問した配下")) { (t("When it did not", "目次が変わらないとき")) }
+                    }
                 } }
-                tbody { @for site in &view.sites { (top(visitor, site)) } }
+                tbody { @for site in &view.sites { (top(visitor, site, counts)) } }
             } }
             @if view.site_count > view.sites.len() {
                 p.muted { (t("The largest of ", "全")) (format::number(view.site_count as u64)) (t(" are shown.", " 件のうち大きいものです。")) }
@@ -150,7 +158,7 @@ fn tops(visitor: &Visitor, view: &StructureView) -> Markup {
     }
 }
 
-fn top(visitor: &Visitor, site: &TopsView) -> Markup {
+fn top(visitor: &Visitor, site: &TopsView, counts: bool) -> Markup {
     let of = |seen: u32, changed: u32| match (seen, visitor.lang) {
         (0, _) => "–".to_owned(),
         (_, Lang::En) => format!("{changed} of {seen}"),
@@ -171,9 +179,11 @@ fn top(visitor: &Visitor, site: &TopsView) -> Markup {
                 }
             }
             td.n { (format::number(site.member_count as u64)) }
-            td.n { (of(site.top_seen, site.top_changed)) }
-            td.n { (of(site.under_changed.0, site.under_changed.1)) }
-            td.n { (of(site.under_same.0, site.under_same.1)) }
+            @if counts {
+                td.n { (of(site.top_seen, site.top_changed)) }
+                td.n { (of(site.under_changed.0, site.under_changed.1)) }
+                td.n { (of(site.under_same.0, site.under_same.1)) }
+            }
         }
     }
 }
@@ -207,7 +217,7 @@ fn families(visitor: &Visitor, view: &StructureView) -> Markup {
         together.rounds - together.all - together.some
     };
     html! {
-        @if !view.families.is_empty() {
+        @if view.families.iter().any(|family| family.together.rounds > 0) {
             section.card {
                 h2 { (t("Pages of one kind", "同種のページ")) }
                 p.hint { (t("Pages whose addresses differ only in numbers. In how many rounds had all of the visited ones changed, some, or none?", "番号だけが異なるページと、訪問したもののすべて・一部・なしが変わった収集の回数です。")) }
