@@ -123,6 +123,10 @@ impl Control for ServeControl {
         false
     }
 
+    fn workers(&self) -> Vec<String> {
+        workers(&self.archive)
+    }
+
     fn collect_now(&self, site: SiteId) -> Result<(), ControlError> {
         NotRunningHere.collect_now(site)
     }
@@ -293,6 +297,11 @@ async fn listen(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> 
             "the {what} cannot listen on {address} ({error}); choose another with --{what} 127.0.0.1:PORT"
         ))
     })
+}
+
+/// Who is at work on a shared archive, or why that is not known.
+pub(super) fn workers(archive: &Archive) -> Vec<String> {
+    archive.workers().unwrap_or_else(|error| vec![error.to_string()])
 }
 
 /// Sizes for the interface.

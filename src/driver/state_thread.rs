@@ -18,8 +18,10 @@ use crate::clock;
 
 /// Changes and found pages put into one transaction, about: a stop waits for no more.
 const COMMIT_BATCH: usize = 1000;
-/// Visits that wait for no others, where commits do.
-const VISITS_TOGETHER: usize = 128;
+/// The same where each transaction has its price.
+const DEAR_BATCH: usize = 20_000;
+/// Visits that wait for no others there: more than one pack brings.
+const VISITS_TOGETHER: usize = 512;
 /// What nobody waits for goes with the next commit, or on its own after so many pauses.
 const PAUSES_MAX: u32 = 5;
 
@@ -85,8 +87,12 @@ impl StateWork {
                     all.visits += usize::from(matches!(change, Change::Visit(_)));
                     all.shares.push(share);
                     all.batch.push(ticket, change);
-                    let is_full = all.batch.weight() >= COMMIT_BATCH
-                        || self.pause.is_some() && all.visits >= VISITS_TOGETHER;
+                    let is_full = match self.pause {
+                        None => all.batch.weight() >= COMMIT_BATCH,
+                        Some(_) => {
+                            all.visits >= VISITS_TOGETHER || all.batch.weight() >= DEAR_BATCH
+                        }
+                    };
                     if !is_full {
                         continue;
                     }

@@ -4,6 +4,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use nenrin_lang::IncidentDetail;
@@ -142,6 +143,28 @@ impl QuotaGuard {
         let before = std::mem::replace(&mut self.full, now);
         let over = before.into_iter().filter(|(key, _)| !self.full.contains_key(key));
         (fresh, over.map(|(_, reached)| reached).collect())
+    }
+}
+
+/// What sites take in the packs of all partitions of a shared archive, as their holders last said.
+#[derive(Debug, Clone, Default)]
+pub struct SitesTaken(Arc<Mutex<BTreeMap<SiteId, u64>>>);
+
+impl SitesTaken {
+    /// Learns it.
+    pub fn set(&self, bytes: BTreeMap<SiteId, u64>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
+    }
+
+    /// All together, and each site.
+    pub fn sums(&self) -> (u64, Vec<SiteBytes>) {
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_site = |(site, bytes): (&SiteId, &u64)| SiteBytes {
+            group: site.0,
+            other_bytes: *bytes,
+            ..SiteBytes::default()
+        };
+        (taken.values().sum(), taken.iter().map(of_site).collect())
     }
 }
 

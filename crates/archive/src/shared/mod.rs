@@ -1,6 +1,9 @@
 //! An archive that several machines share: the state in PostgreSQL, the content in objects.
 
 mod alone;
+mod balance;
+
+pub use self::balance::{LoadGauge, left_by, taken_by};
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,7 +15,7 @@ use std::{
 use nenrin_crawl::{Event, MAIL_MAX};
 use nenrin_state::{
     Change, Epoch, Found, JoinedState, Lease, MailRow, News, PartitionId, Partitioning,
-    PostgresArchive, PostgresPlace, Renewed, State, StateError, WorkerId,
+    PostgresArchive, PostgresPlace, State, StateError, WorkerId,
 };
 use nenrin_store::{
     BackendError, FirstNumbers, ObjectBackend, ObjectPlace, Store, StoreError, StoreOptions,
@@ -282,31 +285,33 @@ impl Worker {
     /// Says that this worker is alive, takes partitions that nobody holds, and names those that it
     /// keeps or should leave to others. To be called at least three times in [`LEASE_SAFE`].
     ///
-    /// `driven` are the partitions that are at work here, `ending` those that have lost the
-    /// partition or leave it, and still need its folder.
+    /// `driven` are the partitions that are at work here, with what each weighs; `ending` those that
+    /// have lost the partition or leave it, and still need its folder.
     pub fn tend(
         &mut self,
-        driven: &BTreeSet<PartitionId>,
+        driven: &BTreeMap<PartitionId, u64>,
         ending: &BTreeSet<PartitionId>,
     ) -> Result<Turn> {
         let database = &self.shared.database;
-        let Renewed { held, workers } = database.renew(self.id, LEASE)?;
-        let still: BTreeSet<PartitionId> = held.into_iter().collect();
+        let mut now = database.renew(self.id, LEASE, driven)?;
+        let still: BTreeSet<PartitionId> = now.held.keys().copied().collect();
+        let is_driven = |own: &PartitionId| driven.contains_key(own);
         // Taken, but the answer was lost on the way: nobody works there.
-        let idle = still.iter().filter(|own| !driven.contains(own) && !ending.contains(own));
+        let idle = still.iter().filter(|own| !is_driven(own) && !ending.contains(own));
         let idle: Vec<PartitionId> = idle.copied().collect();
         if !idle.is_empty() {
             database.hand_over(self.id, &idle)?;
         }
-        let kept: BTreeSet<PartitionId> = still.intersection(driven).copied().collect();
-        let fair = (database.partitioning().count as usize).div_ceil(workers.max(1));
-        let room = fair.saturating_sub(kept.len());
-        let but: Vec<PartitionId> = driven.union(ending).copied().collect();
-        let gained = match room {
-            0 => Vec::new(),
-            _ => database.take_partitions(self.id, LEASE, room, &but)?,
+        // What was lost or is about to be left still needs its folder.
+        now.held.retain(|own, _| is_driven(own));
+        now.free.retain(|(own, _)| !is_driven(own) && !ending.contains(own));
+        let wanted = balance::taken_by(self.id, &now);
+        let gained = match wanted.is_empty() {
+            true => Vec::new(),
+            false => database.take_partitions(self.id, LEASE, &wanted)?,
         };
-        let spare = kept.iter().rev().take(kept.len().saturating_sub(fair)).copied().collect();
+        let spare = balance::left_by(self.id, &now);
+        let kept = now.held.into_keys().collect();
         Ok(Turn { gained, kept, spare })
     }
 
@@ -391,4 +396,8 @@ pub struct Pauses {
 
 /// Those of a shared archive.
 pub const PAUSES: Pauses =
-    Pauses { objects: Duration::from_secs(4), commits: Duration::from_secs(1) };
+    Pauses { objects: Duration::from_secs(4), commits: Duration::from_secs(2) };
+
+/// Visits of a partition that may wait to be stored and committed: more than go into one pack and one
+/// commit, so that collecting goes on meanwhile.
+pub const UNSTORED_MAX: usize = 1_024;
