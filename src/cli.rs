@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use nenrin_archive::{Edge, GivenLogin, Span, changes::ChangeKind, parse_date};
-use nenrin_lab::experiment::{BudgetArgs, CrawlArgs, OrderArgs, RevisitArgs, StructureArgs};
+use nenrin_lab::{
+    experiment::{BudgetArgs, CrawlArgs, OrderArgs, RevisitArgs, StructureArgs},
+    workers::WorkersArgs,
+};
 use nenrin_revisit::PolicySpec;
 use nenrin_state::{Bytes, Removal, ScheduleBy, Thinning};
 use nenrin_structure::RoundsBy;
@@ -923,6 +926,9 @@ pub(crate) enum LabCommand {
     /// Compares the size of our archive with other ways of storing visits (paper 001).
     #[command(after_help = example("nenrin lab storage --corpus ./visits --out ./report"))]
     Storage(StorageArgs),
+    /// Many workers on a shared archive, some of them killed or stopped: who asks which server when.
+    #[command(after_help = example("nenrin lab workers --workers 100 --servers 1000000"))]
+    Workers(WorkersArgs),
 }
 
 fn first_second(text: &str) -> Result<i64, String> {

@@ -1,4 +1,4 @@
-use nenrin_lab::{crawl::seeds, experiment::CrawlArgs, summary::Summary};
+use nenrin_lab::{crawl::seeds, experiment::CrawlArgs, summary::Summary, workers::WorkersArgs};
 use nenrin_order::Strategy;
 
 use super::{Context, experiments, storage};
@@ -18,7 +18,14 @@ pub(super) fn lab(context: &Context, command: &LabCommand) -> anyhow::Result<Exi
         LabCommand::Budget(args) => experiments::run(context, args),
         LabCommand::Storage(args) => storage::run(context, args),
         LabCommand::Structure(args) => experiments::run(context, args),
+        LabCommand::Workers(args) => workers(args),
     }
+}
+
+fn workers(args: &WorkersArgs) -> anyhow::Result<Exit> {
+    let report = nenrin_lab::workers::run(args);
+    print_json(&report)?;
+    Ok(if report.is_sound() { Exit::Done } else { Exit::Partly })
 }
 
 /// Small worlds on every core; only those that break a law are listed.
