@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use nenrin_archive::{Edge, GivenLogin, Span, changes::ChangeKind, parse_date};
 use nenrin_lab::{
-    experiment::{BudgetArgs, CrawlArgs, OrderArgs, RevisitArgs, StructureArgs},
+    experiment::{BudgetArgs, CrawlArgs, OrderArgs, RevisitArgs, StorageArgs, StructureArgs},
     workers::WorkersArgs,
 };
 use nenrin_revisit::PolicySpec;
@@ -13,10 +13,7 @@ use nenrin_state::{Bytes, Removal, ScheduleBy, Thinning};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::Scope;
 
-use crate::{
-    commands::storage::StorageArgs,
-    completions::{policies, sites},
-};
+use crate::completions::{policies, sites};
 
 /// The end of every `--help`.
 pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done · 1 part of the work failed; the message says which · 2 bad \

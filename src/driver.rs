@@ -14,7 +14,6 @@
 
 mod handle;
 mod happening;
-mod state_thread;
 mod tasks;
 
 use std::{
@@ -30,7 +29,7 @@ use std::{
 
 use nenrin_archive::{
     Archive, DiskGuard, Figures, LargeTurn, Logins, NewCookies, Pauses, Posts, QuotaGuard, Quotas,
-    ReadingThreads, RenderWork, SitesTaken, StoreJob, StoreWork, folder_bytes,
+    ReadingThreads, RenderWork, SitesTaken, StateJob, StateWork, StoreJob, StoreWork,
 };
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RenderOrder, RoundReport, Ticket,
@@ -46,7 +45,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use self::{
     handle::Requests,
     happening::{Happening, Reload},
-    state_thread::{StateJob, StateWork},
 };
 use crate::clock;
 
@@ -212,6 +210,8 @@ impl Driver {
             state: archive.state().clone(),
             epoch,
             pause: pauses.map(|pauses| pauses.commits),
+            clock: clock::instant,
+            now_s: clock::now_s,
             is_stopping: is_stopping.clone(),
             is_given_up: is_given_up.clone(),
         };
@@ -502,13 +502,8 @@ impl Driver {
     }
 
     fn look_at_quotas(&mut self) {
-        // Files come and go while packs are written again; then the next look decides.
-        let looked = match (&self.taken, self.quota.quotas.archive_bytes) {
-            (Some(taken), _) => Some(taken.sums()),
-            (None, 0) => self.store.site_bytes().ok().map(|sites| (0, sites)),
-            (None, _) => folder_bytes(&self.folder).ok().zip(self.store.site_bytes().ok()),
-        };
-        let Some((archive_bytes, site_bytes)) = looked else { return };
+        let measured = self.quota.measure(&self.folder, &self.store, self.taken.as_ref());
+        let Some((archive_bytes, site_bytes)) = measured else { return };
         if self.quota.look(archive_bytes, &site_bytes) {
             self.tell_machine(Event::Full(self.quota.full_sites()));
         }

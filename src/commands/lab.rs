@@ -42,14 +42,7 @@ fn small_worlds(context: &Context, args: &CrawlArgs) -> anyhow::Result<Exit> {
         return Ok(exit);
     }
     report.broken().into_iter().try_for_each(say)?;
-    say(format!(
-        "{} worlds in {elapsed_s:.1} s: {} requests, {} visits, {} crashes; {} broke a law",
-        report.worlds,
-        report.fetches,
-        report.visits,
-        report.crashes,
-        report.failing.len()
-    ))?;
+    say(report.summary(elapsed_s))?;
     Ok(exit)
 }
 

@@ -20,7 +20,7 @@ mod run;
 mod search;
 mod serve;
 mod sites;
-pub(crate) mod storage;
+mod storage;
 mod structure;
 mod upkeep;
 mod warc;

@@ -197,7 +197,7 @@ impl Control for RunControl {
     }
 
     fn workers(&self) -> Vec<String> {
-        super::serve::workers(&self.archive)
+        self.archive.workers()
     }
 
     fn sites_changed(&self) {

@@ -124,7 +124,7 @@ impl Control for ServeControl {
     }
 
     fn workers(&self) -> Vec<String> {
-        workers(&self.archive)
+        self.archive.workers()
     }
 
     fn collect_now(&self, site: SiteId) -> Result<(), ControlError> {
@@ -297,11 +297,6 @@ async fn listen(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> 
             "the {what} cannot listen on {address} ({error}); choose another with --{what} 127.0.0.1:PORT"
         ))
     })
-}
-
-/// Who is at work on a shared archive, or why that is not known.
-pub(super) fn workers(archive: &Archive) -> Vec<String> {
-    archive.workers().unwrap_or_else(|error| vec![error.to_string()])
 }
 
 /// Sizes for the interface.

@@ -13,7 +13,7 @@ use nenrin_archive::{
 use nenrin_crawl::CrawlOptions;
 use nenrin_fetch::{FetchOptions, Fetcher, Permission};
 use nenrin_notify::{Links, Notifier};
-use nenrin_state::{Epoch, Lease, PartitionId, SiteId};
+use nenrin_state::{Epoch, Lease, PartitionId};
 use nenrin_store::Store;
 use tokio::{sync::watch, task::JoinHandle, time::MissedTickBehavior};
 
@@ -37,9 +37,6 @@ const MAIL_PAUSE: Duration = Duration::from_secs(2);
 
 /// Within this time a visit is committed, unless the database or the objects are away.
 const COMMITTED_S: i64 = 60;
-
-/// What sites take is said, and asked for, with every so many looks at the leases.
-const SIZE_LOOKS: u64 = 6;
 
 /// How long a partition that is left is waited for, while old versions are pruned there.
 const PRUNE_PATIENCE: Duration = Duration::from_secs(60);
@@ -74,8 +71,6 @@ impl Held {
 struct Holding {
     held: BTreeMap<PartitionId, Held>,
     ending: BTreeMap<PartitionId, Held>,
-    looks: u64,
-    taken: SitesTaken,
     drivers: Drivers,
 }
 
@@ -162,7 +157,7 @@ async fn tend(
     context: &Context,
     shared: &SharedArchive,
     worker: &mut Worker,
-    Holding { held, ending, looks, taken, drivers }: &mut Holding,
+    Holding { held, ending, drivers }: &mut Holding,
 ) -> anyhow::Result<()> {
     ending.extend(held.extract_if(.., |_, held| held.task.is_finished()));
     let over: Vec<PartitionId> =
@@ -201,21 +196,13 @@ async fn tend(
     }
     for lease in turn.gained {
         let until = Arc::new(Mutex::new(asked + LEASE_SAFE));
-        held.insert(lease.partition, begin(context, shared, lease, until, taken.clone()));
+        held.insert(lease.partition, begin(context, shared, lease, until, worker.taken().clone()));
     }
     let at_work = held.iter().filter_map(|(at, held)| Some((*at, held.driver()?.clone())));
     drivers.set(at_work.collect());
-    if looks.is_multiple_of(SIZE_LOOKS) {
-        let opened = held.iter().filter_map(|(at, held)| Some((*at, held.opened.get()?)));
-        let mut sizes = Vec::new();
-        for (partition, opened) in opened {
-            let of_sites = opened.store.site_bytes()?;
-            sizes
-                .extend(of_sites.iter().map(|of| (partition, SiteId(of.group), of.stored_bytes())));
-        }
-        taken.set(tokio::task::block_in_place(|| shared.database().keep_sizes(&sizes))?);
-    }
-    *looks += 1;
+    let store = |(at, held): (&PartitionId, &Held)| Some((*at, held.opened.get()?.store.clone()));
+    let stores: Vec<_> = held.iter().filter_map(store).collect();
+    tokio::task::block_in_place(|| worker.tell_sizes(&stores))?;
     Ok(())
 }
 
@@ -233,12 +220,9 @@ fn notify(
         .with_partitions(shared.partitions())
         .with_webhooks(&config.webhook, &Fetcher::new(config.fetch_options()?)?)?
         .with_mail(&config.mail, mail_password())?;
-    let reached = move || {
-        let all = drivers.all().into_iter().flat_map(|driver| driver.figures().reached);
-        let by_site: BTreeMap<_, _> =
-            all.map(|reached| (reached.site.as_ref().map(|(id, _)| *id), reached)).collect();
-        by_site.into_values().collect()
-    };
+    // Quotas are of all partitions: every driver says the same.
+    let one = move || drivers.all().into_iter().next();
+    let reached = move || one().map_or_else(Vec::new, |driver| driver.figures().reached);
     Ok(tokio::spawn(notifier.follow(reached)))
 }
 

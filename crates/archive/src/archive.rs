@@ -223,9 +223,10 @@ impl Archive {
     }
 
     /// For people: who is at work on an archive that several workers share, and what waits in its
-    /// partitions.
-    pub fn workers(&self) -> Result<Vec<String>> {
-        self.parts.as_ref().map_or(Ok(Vec::new()), |parts| parts.workers())
+    /// partitions; or why that is not known.
+    pub fn workers(&self) -> Vec<String> {
+        let lines = self.parts.as_ref().map_or(Ok(Vec::new()), |parts| parts.workers());
+        lines.unwrap_or_else(|error| vec![error.to_string()])
     }
 
     /// The archive's folder.

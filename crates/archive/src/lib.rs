@@ -32,6 +32,7 @@ mod backup;
 mod bucket_backup;
 pub mod bulk;
 pub mod changes;
+mod committing;
 mod disk;
 pub mod doctor;
 mod download;
@@ -66,6 +67,7 @@ pub mod watching;
 
 pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
 pub use backup::BackedUp;
+pub use committing::{StateJob, StateWork};
 pub use disk::DiskGuard;
 pub use download::Download;
 pub use error::{ArchiveError, Result, advice};

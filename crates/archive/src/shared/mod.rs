@@ -15,13 +15,13 @@ use std::{
 use nenrin_crawl::{Event, MAIL_MAX};
 use nenrin_state::{
     Change, Epoch, Found, JoinedState, Lease, MailRow, News, PartitionId, Partitioning,
-    PostgresArchive, PostgresPlace, State, StateError, WorkerId,
+    PostgresArchive, PostgresPlace, SiteId, State, StateError, WorkerId,
 };
 use nenrin_store::{
     BackendError, FirstNumbers, ObjectBackend, ObjectPlace, Store, StoreError, StoreOptions,
 };
 
-use crate::{Archive, ArchiveError, Result, lock::Lock};
+use crate::{Archive, ArchiveError, Result, SitesTaken, lock::Lock};
 
 /// The clocks of two machines may differ by so much.
 const CLOCKS_APART_MS: i64 = 30_000;
@@ -238,6 +238,9 @@ pub const LEASE: Duration = Duration::from_secs(20);
 /// may take the partition.
 pub const LEASE_SAFE: Duration = Duration::from_secs(15);
 
+/// What sites take is said with every so many turns.
+const SIZE_TURNS: u64 = 6;
+
 /// Mail that was taken in is dropped with every so many looks for mail.
 const DROP_LOOKS: u64 = 15;
 
@@ -268,6 +271,9 @@ pub struct Worker {
     /// How often it looked for mail, and how often others had changed each partition then.
     looks: u64,
     seen: BTreeMap<PartitionId, i64>,
+    /// How often leases were tended, and what sites take in all partitions.
+    tended: u64,
+    taken: SitesTaken,
     /// Two workers on one machine need folders of their own.
     _alone: Lock,
 }
@@ -279,7 +285,8 @@ impl Worker {
         shared.place.check_writing().map_err(unusable)?;
         let id = shared.database.enter_worker(name)?;
         let (shared, dropped, seen) = (shared.clone(), BTreeMap::new(), BTreeMap::new());
-        Ok(Self { shared, id, dropped, looks: 0, seen, _alone: alone })
+        let (looks, tended, taken) = (0, 0, SitesTaken::default());
+        Ok(Self { shared, id, dropped, looks, seen, tended, taken, _alone: alone })
     }
 
     /// Says that this worker is alive, takes partitions that nobody holds, and names those that it
@@ -313,6 +320,28 @@ impl Worker {
         let spare = balance::left_by(self.id, &now);
         let kept = now.held.into_keys().collect();
         Ok(Turn { gained, kept, spare })
+    }
+
+    /// What sites take in all partitions, as far as workers said.
+    pub fn taken(&self) -> &SitesTaken {
+        &self.taken
+    }
+
+    /// Now and then says what sites take in these partitions, and hears what they take in all. To be
+    /// called with every [`tend`](Self::tend).
+    pub fn tell_sizes(&mut self, held: &[(PartitionId, Arc<Store>)]) -> Result<()> {
+        let is_time = self.tended.is_multiple_of(SIZE_TURNS);
+        self.tended += 1;
+        if !is_time {
+            return Ok(());
+        }
+        let mut sizes = Vec::new();
+        for (partition, store) in held {
+            let sites = store.site_bytes()?;
+            sizes.extend(sites.iter().map(|of| (*partition, SiteId(of.group), of.stored_bytes())));
+        }
+        self.taken.set(self.shared.database.keep_sizes(&sizes)?);
+        Ok(())
     }
 
     /// Gives a partition back: nothing of it is under way any more.
