@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use nenrin_archive::{Edge, GivenLogin, Span, changes::ChangeKind, parse_date};
-use nenrin_lab::experiment::{BudgetArgs, CrawlArgs, OrderArgs, RevisitArgs, StructureArgs};
+use nenrin_lab::{
+    experiment::{BudgetArgs, CrawlArgs, OrderArgs, RevisitArgs, StorageArgs, StructureArgs},
+    workers::WorkersArgs,
+};
 use nenrin_revisit::PolicySpec;
 use nenrin_state::{Bytes, Removal, ScheduleBy, Thinning};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::Scope;
 
-use crate::{
-    commands::storage::StorageArgs,
-    completions::{policies, sites},
-};
+use crate::completions::{policies, sites};
 
 /// The end of every `--help`.
 pub(crate) const EXIT_CODES: &str = "Exit codes: 0 done · 1 part of the work failed; the message says which · 2 bad \
@@ -933,6 +933,9 @@ pub(crate) enum LabCommand {
     /// Compares the size of our archive with other ways of storing visits (paper 001).
     #[command(after_help = example("nenrin lab storage --corpus ./visits --out ./report"))]
     Storage(StorageArgs),
+    /// Many workers on a shared archive, some of them killed or stopped: who asks which server when.
+    #[command(after_help = example("nenrin lab workers --workers 100 --servers 1000000"))]
+    Workers(WorkersArgs),
 }
 
 fn first_second(text: &str) -> Result<i64, String> {

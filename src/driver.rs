@@ -14,7 +14,6 @@
 
 mod handle;
 mod happening;
-mod state_thread;
 mod tasks;
 
 use std::{
@@ -30,7 +29,7 @@ use std::{
 
 use nenrin_archive::{
     Archive, DiskGuard, Figures, LargeTurn, Logins, NewCookies, Pauses, Posts, QuotaGuard, Quotas,
-    ReadingThreads, RenderWork, StoreJob, StoreWork, folder_bytes,
+    ReadingThreads, RenderWork, SitesTaken, StateJob, StateWork, StoreJob, StoreWork,
 };
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RenderOrder, RoundReport, Ticket,
@@ -38,7 +37,7 @@ use nenrin_crawl::{
 use nenrin_fetch::{Exchange, Fetcher, Memory, Share};
 use nenrin_lang::Reason;
 use nenrin_render::RenderOptions;
-use nenrin_state::{Change, Outcome, SiteId, State, StateError};
+use nenrin_state::{Change, Epoch, Outcome, SiteId, State, StateError};
 use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -46,11 +45,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use self::{
     handle::Requests,
     happening::{Happening, Reload},
-    state_thread::{StateJob, StateWork},
 };
 use crate::clock;
 
-pub(crate) use self::handle::{DriverHandle, UnderWay};
+pub(crate) use self::handle::{DriverHandle, Drivers, UnderWay};
 
 /// How long requests under way may still take after a stop. Then they are abandoned, and their pages are due again.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
@@ -132,6 +130,7 @@ pub(crate) struct Driver {
     reading: ReadingThreads,
     store: Arc<Store>,
     state: Arc<dyn State>,
+    epoch: Epoch,
     happenings: UnboundedReceiver<Happening>,
     sender: UnboundedSender<Happening>,
     under_way: Requests,
@@ -157,6 +156,8 @@ pub(crate) struct Driver {
     store_waiting: Arc<AtomicUsize>,
     guard: DiskGuard,
     quota: QuotaGuard,
+    /// What sites take in all partitions, where there are several.
+    taken: Option<SitesTaken>,
     /// What the machine knows.
     has_space: bool,
     last_ms: i64,
@@ -209,6 +210,8 @@ impl Driver {
             state: archive.state().clone(),
             epoch,
             pause: pauses.map(|pauses| pauses.commits),
+            clock: clock::instant,
+            now_s: clock::now_s,
             is_stopping: is_stopping.clone(),
             is_given_up: is_given_up.clone(),
         };
@@ -236,6 +239,7 @@ impl Driver {
             reading: ReadingThreads::start(turn),
             store: archive.store().clone(),
             state: archive.state().clone(),
+            epoch,
             happenings,
             sender,
             under_way: Arc::default(),
@@ -256,6 +260,7 @@ impl Driver {
             store_waiting,
             guard: DiskGuard::new(archive.folder(), 0),
             quota: QuotaGuard::default(),
+            taken: None,
             has_space: true,
             last_ms: 0,
         })
@@ -269,6 +274,11 @@ impl Driver {
     /// Pauses a site, or all of them, while they take more than this.
     pub(crate) fn keep_within(&mut self, quotas: Quotas) {
         self.quota.quotas = quotas;
+    }
+
+    /// Quotas hold for what all partitions take.
+    pub(crate) fn share_quotas(&mut self, taken: SitesTaken) {
+        self.taken = Some(taken);
     }
 
     /// How pages are rendered, where sites want that.
@@ -492,14 +502,8 @@ impl Driver {
     }
 
     fn look_at_quotas(&mut self) {
-        // Files come and go while packs are written again; then the next look decides.
-        let archive_bytes = match self.quota.quotas.archive_bytes {
-            0 => Some(0),
-            _ => folder_bytes(&self.folder).ok(),
-        };
-        let (Some(archive_bytes), Ok(site_bytes)) = (archive_bytes, self.store.site_bytes()) else {
-            return;
-        };
+        let measured = self.quota.measure(&self.folder, &self.store, self.taken.as_ref());
+        let Some((archive_bytes, site_bytes)) = measured else { return };
         if self.quota.look(archive_bytes, &site_bytes) {
             self.tell_machine(Event::Full(self.quota.full_sites()));
         }
@@ -556,7 +560,7 @@ impl Driver {
             RenderWork::start(
                 self.render_options.clone(),
                 self.store.clone(),
-                self.state.clone(),
+                (self.state.clone(), self.epoch),
                 self.posts.clone(),
                 move |event| drop(sender.send(Happening::Event(event))),
             )

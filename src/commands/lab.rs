@@ -1,4 +1,4 @@
-use nenrin_lab::{crawl::seeds, experiment::CrawlArgs, summary::Summary};
+use nenrin_lab::{crawl::seeds, experiment::CrawlArgs, summary::Summary, workers::WorkersArgs};
 use nenrin_order::Strategy;
 
 use super::{Context, experiments, storage};
@@ -18,7 +18,14 @@ pub(super) fn lab(context: &Context, command: &LabCommand) -> anyhow::Result<Exi
         LabCommand::Budget(args) => experiments::run(context, args),
         LabCommand::Storage(args) => storage::run(context, args),
         LabCommand::Structure(args) => experiments::run(context, args),
+        LabCommand::Workers(args) => workers(args),
     }
+}
+
+fn workers(args: &WorkersArgs) -> anyhow::Result<Exit> {
+    let report = nenrin_lab::workers::run(args);
+    print_json(&report)?;
+    Ok(if report.is_sound() { Exit::Done } else { Exit::Partly })
 }
 
 /// Small worlds on every core; only those that break a law are listed.
@@ -35,14 +42,7 @@ fn small_worlds(context: &Context, args: &CrawlArgs) -> anyhow::Result<Exit> {
         return Ok(exit);
     }
     report.broken().into_iter().try_for_each(say)?;
-    say(format!(
-        "{} worlds in {elapsed_s:.1} s: {} requests, {} visits, {} crashes; {} broke a law",
-        report.worlds,
-        report.fetches,
-        report.visits,
-        report.crashes,
-        report.failing.len()
-    ))?;
+    say(report.summary(elapsed_s))?;
     Ok(exit)
 }
 

@@ -20,7 +20,7 @@ mod run;
 mod search;
 mod serve;
 mod sites;
-pub(crate) mod storage;
+mod storage;
 mod structure;
 mod upkeep;
 mod warc;
@@ -163,15 +163,10 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
 fn refuse_shared(command: &Command) -> anyhow::Result<()> {
     let way_out = match command {
         Command::Collect(_) | Command::Demo(_) => "use `nenrin site add` and `nenrin run`",
-        Command::Import(ImportCommand::Mirror(_) | ImportCommand::History(_)) => {
-            "import into an archive in a folder, and move it here with `nenrin migrate --from FOLDER`"
-        }
         Command::Backup(_) => "save the database with pg_dump, and after that copy the bucket",
-        Command::Reindex { search: false } => {
-            "delete the folder of --archive to rebuild the indexes of this machine; a lost database \
-             is restored from its backup"
+        Command::Verify(args) if args.repair || args.accept_loss => {
+            "put back the objects from a backup of the bucket, and run `nenrin reindex`"
         }
-        Command::Verify(args) if args.repair || args.accept_loss => "restore it from a backup",
         _ => return Ok(()),
     };
     Err(usage(anyhow::anyhow!("this does not work on an archive that workers share; {way_out}")))

@@ -26,7 +26,7 @@ use crate::{
     cli::ServeArgs,
     clock,
     config::Config,
-    driver::{ClockSetBack, Driver, DriverHandle, Until},
+    driver::{ClockSetBack, Driver, DriverHandle, Drivers, Until},
     exit::{Exit, code_of},
 };
 
@@ -103,7 +103,7 @@ pub(super) async fn run_until(
     let control = RunControl {
         archive: archive.clone(),
         config: context.config.clone(),
-        driver: driver.handle(),
+        drivers: Drivers::one(driver.handle()),
         fetcher,
         runtime: tokio::runtime::Handle::current(),
         demo: Mutex::new(None),
@@ -147,13 +147,35 @@ fn reload_when_asked(context: &Context, driver: DriverHandle) -> anyhow::Result<
 }
 
 /// What the interface may ask of a process that collects.
-struct RunControl {
+pub(super) struct RunControl {
     archive: Arc<Archive>,
     config: Config,
-    driver: DriverHandle,
+    drivers: Drivers,
     fetcher: Fetcher,
     runtime: tokio::runtime::Handle,
     demo: Mutex<Option<SiteId>>,
+}
+
+impl RunControl {
+    /// Of one of the workers of a shared archive. Must be called inside the runtime.
+    pub(super) fn of_worker(
+        archive: &Arc<Archive>,
+        config: &Config,
+        drivers: Drivers,
+    ) -> anyhow::Result<Self> {
+        Ok(Self {
+            archive: archive.clone(),
+            config: config.clone(),
+            drivers,
+            fetcher: Fetcher::new(config.fetch_options()?)?,
+            runtime: tokio::runtime::Handle::current(),
+            demo: Mutex::new(None),
+        })
+    }
+
+    fn is_shared(&self) -> bool {
+        self.drivers.of.is_some()
+    }
 }
 
 fn failed(error: impl std::fmt::Display) -> ControlError {
@@ -166,12 +188,20 @@ impl Control for RunControl {
     }
 
     fn collect_now(&self, site: SiteId) -> Result<(), ControlError> {
-        self.driver.tell(Event::CollectNow(site));
+        let drivers = self.drivers.all();
+        if self.drivers.of.is_some_and(|count| drivers.len() < count) {
+            return Err(failed("other workers collect a part of this site, by its schedule"));
+        }
+        drivers.iter().for_each(|driver| driver.tell(Event::CollectNow(site)));
         Ok(())
     }
 
+    fn workers(&self) -> Vec<String> {
+        self.archive.workers()
+    }
+
     fn sites_changed(&self) {
-        self.driver.sites_changed();
+        self.drivers.all().iter().for_each(DriverHandle::sites_changed);
     }
 
     fn under_way(&self) -> Vec<UnderWay> {
@@ -181,19 +211,25 @@ impl Control for RunControl {
             since_s: under_way.since_ms / 1000,
             phase: under_way.phase,
         };
-        self.driver.under_way().into_iter().map(shown).collect()
+        let drivers = self.drivers.all();
+        drivers.iter().flat_map(DriverHandle::under_way).map(shown).collect()
     }
 
     fn queued(&self) -> usize {
-        self.driver.figures().frontier.queued
+        self.drivers.all().iter().map(|driver| driver.figures().frontier.queued).sum()
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        self.driver.figures().metrics()
+        // Those of several partitions have the same names.
+        match self.drivers.all().as_slice() {
+            [one] => one.figures().metrics(),
+            _ => Vec::new(),
+        }
     }
 
     fn removals(&self) -> &[Removal] {
-        &Removal::ALL
+        // Deleting needs all partitions.
+        if self.is_shared() { &[Removal::Hide, Removal::Deny] } else { &Removal::ALL }
     }
 
     fn remove(&self, site: SiteId, removal: Removal, reason: &str) -> Result<(), ControlError> {
@@ -211,6 +247,9 @@ impl Control for RunControl {
     }
 
     fn start_demo(&self) -> Result<SiteId, ControlError> {
+        if self.is_shared() {
+            return Err(failed("the demo needs an archive in a folder"));
+        }
         let mut demo = self.demo.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(site) = *demo {
             return Ok(site);
@@ -219,7 +258,7 @@ impl Control for RunControl {
         let (served, site) = self.runtime.block_on(started).map_err(failed)?;
         *demo = Some(site);
         self.runtime.spawn(served.live());
-        self.driver.sites_changed();
+        self.sites_changed();
         Ok(site)
     }
 

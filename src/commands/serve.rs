@@ -123,6 +123,10 @@ impl Control for ServeControl {
         false
     }
 
+    fn workers(&self) -> Vec<String> {
+        self.archive.workers()
+    }
+
     fn collect_now(&self, site: SiteId) -> Result<(), ControlError> {
         NotRunningHere.collect_now(site)
     }

@@ -2,17 +2,17 @@
 
 use std::{
     collections::BTreeSet,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
-use clap::Args;
 use nenrin_archive::{Archive, Span};
 use nenrin_crawl::Event;
 use nenrin_fetch::Fetcher;
 use nenrin_lab::{
     LabError,
+    experiment::StorageArgs,
     storage::{self, ArchiveSubject, Collector, Results, StorageOptions},
     summary::Summary,
 };
@@ -29,30 +29,6 @@ use crate::{
     exit::{Exit, usage},
     table::{print_json, say},
 };
-
-/// Our bytes next to those of other ways of keeping the same visits (paper 001).
-#[derive(Debug, Args)]
-pub(crate) struct StorageArgs {
-    /// A folder of `SITE/VISIT/…`, visits numbered from 1.
-    #[arg(long, value_name = "DIR")]
-    corpus: PathBuf,
-    /// Only these sites, separated by commas.
-    #[arg(long, value_name = "S,…", value_delimiter = ',')]
-    sites: Vec<String>,
-    /// The genre of a site, for the figures by genre.
-    #[arg(long = "genre", value_name = "SITE=GENRE", value_parser = storage::genre)]
-    genres: Vec<(String, String)>,
-    /// Where the archive under measurement is made; what was measured of other ways is kept there for
-    /// the next run. A temporary folder by default.
-    #[arg(long, value_name = "DIR")]
-    work: Option<PathBuf>,
-    /// Also collect the visits from loopback servers, with and without compressing beside it.
-    #[arg(long)]
-    overlap: bool,
-    /// Writes report.html and results.json there.
-    #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-}
 
 /// `nenrin lab storage`.
 pub(super) fn run(context: &Context, args: &StorageArgs) -> anyhow::Result<Exit> {

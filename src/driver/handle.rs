@@ -11,6 +11,7 @@ use std::{
 use nenrin_archive::Figures;
 use nenrin_crawl::{Event, Ticket};
 use nenrin_fetch::Fetcher;
+use nenrin_state::PartitionId;
 use nenrin_urls::CanonicalUrl;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -36,6 +37,38 @@ pub(crate) struct DriverHandle {
     pub(super) under_way: Requests,
     pub(super) figures: Arc<Mutex<Figures>>,
     pub(super) store_waiting: Arc<AtomicUsize>,
+}
+
+/// The drivers that are at work in this process.
+#[derive(Clone, Default)]
+pub(crate) struct Drivers {
+    at_work: Arc<Mutex<BTreeMap<PartitionId, DriverHandle>>>,
+    /// How many partitions the archive has, where workers share it.
+    pub(crate) of: Option<usize>,
+}
+
+impl Drivers {
+    /// The only one.
+    pub(crate) fn one(driver: DriverHandle) -> Self {
+        let drivers = Self::default();
+        drivers.set(BTreeMap::from([(PartitionId(0), driver)]));
+        drivers
+    }
+
+    /// None yet, of so many partitions.
+    pub(crate) fn of(partitions: usize) -> Self {
+        Self { of: Some(partitions), ..Self::default() }
+    }
+
+    /// These are at work now.
+    pub(crate) fn set(&self, drivers: BTreeMap<PartitionId, DriverHandle>) {
+        *self.at_work.lock().unwrap_or_else(PoisonError::into_inner) = drivers;
+    }
+
+    /// All of them.
+    pub(crate) fn all(&self) -> Vec<DriverHandle> {
+        self.at_work.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
 }
 
 impl DriverHandle {

@@ -191,7 +191,7 @@ fn within(patience: Duration, what: &str, mut holds: impl FnMut() -> bool) -> Du
 }
 
 /// Kills, stops, restarts: nothing is lost, doubled or asked too soon.
-fn suffer(servers: usize, partitions: u32) {
+fn suffer(servers: usize, partitions: u32, fills: bool) {
     let Some(mut machines) = Machines::start(partitions) else { return };
     let world = World::start(servers);
     let names = ["a", "b", "c"];
@@ -245,6 +245,20 @@ fn suffer(servers: usize, partitions: u32) {
     machines.objects.resume();
     say("the objects are back");
     check(&machines, "after the rest of the objects");
+
+    // Its disk is full for a while: what is stored can be read, and nothing new is committed.
+    if fills {
+        machines.objects.fill(true);
+        std::thread::sleep(Duration::from_secs(10));
+        let before = machines.versions().len();
+        std::thread::sleep(Duration::from_secs(10));
+        let after = machines.versions().len();
+        assert_eq!(before, after, "versions were committed that could not be stored");
+        machines.objects.fill(false);
+        say("the objects have room again");
+        within(3 * LEASE, "new versions", || machines.versions().len() > after);
+        check(&machines, "after the full disk");
+    }
 
     // In the end every page is visited as it stays.
     world.still.store(true, Ordering::SeqCst);
@@ -309,7 +323,7 @@ fn assert_contents(machines: &Machines, world: &World) {
 
 #[test]
 fn three_workers_lose_double_and_hurry_nothing_whatever_stops() {
-    suffer(40, 12);
+    suffer(40, 12, false);
 }
 
 /// A program whose clock is an hour ahead: `LD_PRELOAD` of this.
@@ -413,13 +427,19 @@ fn commands_on_a_shared_archive_work_or_say_the_way_out() {
     let top = world.sites[0].top();
     for (args, words) in [
         (vec!["collect", &top], "nenrin site add"),
-        (vec!["import", "mirror", ".", "--url", &top, "--at", "2024-03-01"], "nenrin migrate"),
-        (vec!["reindex"], "delete the folder"),
         (vec!["backup", "copy"], "pg_dump"),
         (vec!["verify", "--repair"], "from a backup"),
     ] {
         other.run(&args).expect_said(2, &["workers share", words]);
     }
+    let mirror = machines.folder.path().join("mirror");
+    std::fs::create_dir(&mirror).unwrap();
+    std::fs::write(mirror.join("index.html"), "an old top page").unwrap();
+    std::fs::write(mirror.join("old.html"), "an old page").unwrap();
+    let mirror = mirror.to_str().unwrap();
+    let mirror = ["import", "mirror", mirror, "--url", &top, "--at", "2024-03-01", "--json"];
+    other.run(&mirror).expect_said(2, &["is at work"]);
+    other.run(&["reindex"]).expect_said(2, &["is at work"]);
     let workers = other.run(&["workers"]).expect(0).text();
     assert!(workers.contains("3 partitions") && workers.contains("partition 2"), "{workers}");
     // An index of each partition begins here, and follows what is collected from now on.
@@ -455,6 +475,24 @@ fn commands_on_a_shared_archive_work_or_say_the_way_out() {
     let captures = before.iter().filter(|(kind, ..)| format!("{kind:?}") != "Request").count();
     assert_eq!(imported["known"], captures, "{imported}");
     assert_eq!(versions(), count, "what is known is not imported again");
+
+    // Folders and dates are imported, and what the objects have is compared with the database.
+    assert_eq!(other.run(&mirror).expect(0).document()["files"], 2);
+    assert_eq!(versions(), count + 2);
+    other.run(&["cat", &format!("{top}old.html")]).expect_said(0, &["an old page"]);
+    let dates = machines.folder.path().join("sitemap.xml");
+    let entry = |site: &Site| {
+        format!("<url><loc>{}new</loc><lastmod>2024-01-02</lastmod></url>", site.top())
+    };
+    let entries: String = world.sites.iter().map(entry).collect();
+    std::fs::write(&dates, format!("<urlset>{entries}</urlset>")).unwrap();
+    let history = ["import", "history", "--json", "--site", "site 0", dates.to_str().unwrap()];
+    let learnt = other.run(&history).expect(0).document();
+    assert_eq!((&learnt["pages"], &learnt["new_pages"]), (&6.into(), &6.into()), "{learnt}");
+    let found = other.run(&["reindex", "--json"]).expect(0).document();
+    assert_eq!((&found["adopted"], &found["lost"]), (&0.into(), &0.into()), "{found}");
+    assert_eq!(versions(), count + 2);
+    other.assert_sound();
 
     // Collecting goes on, and what was replaced is deleted by who holds the partitions next.
     let running = worker(&machine);
@@ -495,6 +533,13 @@ fn an_archive_moves_to_several_machines_and_back_also_when_it_is_killed_on_the_w
     let before = exported(&embedded, "before.warc.gz");
     assert!(before.len() > 2 * world.sites.len() * PAGES, "{}", before.len());
 
+    let watch = ["watch", "add", tops[0], "--words", "edition"];
+    embedded.run(&watch).expect(0);
+    embedded.run(&["site", "add", "https://denied.example/", "--name", "denied"]).expect(0);
+    embedded
+        .run(&["site", "remove", "denied", "--how", "deny", "--reason", "x", "--confirm", "denied"])
+        .expect(0);
+
     let machine = machines.machine("a");
     let from = embedded.archive().to_str().unwrap();
     let move_there = ["migrate", "--json", "--from", from];
@@ -518,6 +563,9 @@ fn an_archive_moves_to_several_machines_and_back_also_when_it_is_killed_on_the_w
     let report = report.unwrap();
     assert!(report["known"].as_u64().unwrap() >= copied, "it went on: {copied}, {report}");
     assert_eq!(exported(&machine, "there.warc.gz"), before);
+    let watches = machine.run(&["watch", "list", "--json"]).expect(0).lines();
+    assert_eq!(watches.len(), 1, "{watches:?}");
+    assert_eq!(report["left_out"], serde_json::json!(["denied"]));
     machine.assert_sound();
     let again = machine.run(&move_there).expect(0).document();
     assert_eq!(again["copied"], 0, "{again}");
@@ -539,7 +587,7 @@ fn an_archive_moves_to_several_machines_and_back_also_when_it_is_killed_on_the_w
 #[test]
 #[ignore = "large: 200 servers"]
 fn three_workers_on_200_servers_lose_double_and_hurry_nothing() {
-    suffer(200, 16);
+    suffer(200, 16, true);
 }
 
 /// What collecting costs the database and the server of objects, for docs/scale.md.

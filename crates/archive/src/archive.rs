@@ -121,6 +121,8 @@ pub(crate) trait Parts: Send + Sync {
     fn count(&self) -> u64;
     /// The state of each.
     fn states(&self) -> Vec<Arc<dyn State>>;
+    /// For people: who is at work, and what waits.
+    fn workers(&self) -> Result<Vec<String>>;
 }
 
 /// A state that was damaged and is kept under another name, and what could be read of it.
@@ -218,6 +220,13 @@ impl Archive {
             Arc::new(Self::over(&folder, state, self.store.clone(), None))
         };
         parts.states().into_iter().enumerate().map(part).collect()
+    }
+
+    /// For people: who is at work on an archive that several workers share, and what waits in its
+    /// partitions; or why that is not known.
+    pub fn workers(&self) -> Vec<String> {
+        let lines = self.parts.as_ref().map_or(Ok(Vec::new()), |parts| parts.workers());
+        lines.unwrap_or_else(|error| vec![error.to_string()])
     }
 
     /// The archive's folder.

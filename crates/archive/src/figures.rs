@@ -74,6 +74,11 @@ pub struct Figures {
 type Single = (&'static str, &'static str, f64);
 
 impl Figures {
+    /// Visits so far.
+    pub fn all_visits(&self) -> u64 {
+        self.visits.values().sum()
+    }
+
     /// A request is made.
     pub fn asked(&mut self, purpose: Purpose) {
         let name = match purpose {

@@ -32,6 +32,7 @@ mod backup;
 mod bucket_backup;
 pub mod bulk;
 pub mod changes;
+mod committing;
 mod disk;
 pub mod doctor;
 mod download;
@@ -66,6 +67,7 @@ pub mod watching;
 
 pub use archive::{Archive, OpenOptions, folder_bytes, uncached_store};
 pub use backup::BackedUp;
+pub use committing::{StateJob, StateWork};
 pub use disk::DiskGuard;
 pub use download::Download;
 pub use error::{ArchiveError, Result, advice};
@@ -82,13 +84,14 @@ pub use mirror::{
 };
 pub use nenrin_lang::readable_bytes;
 pub use posts::Posts;
-pub use quota::{QuotaGuard, Quotas, Reached};
+pub use quota::{QuotaGuard, Quotas, Reached, SitesTaken};
 pub use read::{PageVersion, stored_url};
 pub use rendering::RenderWork;
 pub use retention::Pruned;
 pub use retry::retried;
 pub use shared::{
-    Arrived, LEASE, LEASE_SAFE, PAUSES, Pauses, SharedArchive, SharedPlaces, Turn, Worker,
+    Arrived, LEASE, LEASE_SAFE, LoadGauge, PAUSES, Pauses, SharedArchive, SharedPlaces, Turn,
+    UNSTORED_MAX, Worker, left_by, taken_by,
 };
 pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};
 pub use storing::{StoreJob, StoreWork};

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use nenrin_state::{Removal, Site};
+use nenrin_state::{Removal, Site, Watch, WatchHit, WatchId};
 use nenrin_store::Digest;
 
 use crate::{
@@ -27,7 +27,9 @@ pub struct Migrated {
     pub unchanged: u64,
     /// Versions and visits that were there already.
     pub known: u64,
-    /// Sites that nobody may open; their content is not moved.
+    /// Watches that were copied.
+    pub watches: u64,
+    /// Sites that nobody may open: they are registered so there too, without their content.
     pub left_out: Vec<String>,
 }
 
@@ -43,7 +45,12 @@ impl Migrated {
     pub fn lines(&self) -> Vec<String> {
         let (versions, copied) = (counted(self.versions, "version"), self.copied);
         let mut lines = vec![format!("both have the same {versions} now; {copied} were copied")];
-        lines.extend(self.left_out.iter().map(|name| format!("left out, as denied: {name}")));
+        if self.watches > 0 {
+            lines.push(format!("watches copied: {}", self.watches));
+        }
+        let left_out =
+            |name: &String| format!("without its content, as nobody may open it: {name}");
+        lines.extend(self.left_out.iter().map(left_out));
         lines
     }
 }
@@ -85,16 +92,17 @@ impl Archive {
         let pages: u64 = all.iter().map(|site| site.counts.pages).sum();
         let mut done = 0;
         for site in &all {
+            self.register_moved(site, now_s)?;
             if matches!(site.removed, Some(Removal::Deny | Removal::Delete)) {
                 migrated.left_out.push(site.name.clone());
                 continue;
             }
-            self.register_moved(site, now_s)?;
             self.move_site(source, site, (folder, now_s), &mut migrated)?;
             done += site.counts.pages;
             progress(done, pages);
             migrated.sites += 1;
         }
+        migrated.watches = self.move_watches(source)?;
         let (before, after) = (source.sum()?, self.sum()?);
         if before != after {
             return Err(ArchiveError::Input(format!(
@@ -122,6 +130,31 @@ impl Archive {
             None => Ok(()),
             removed => Ok(state.remove_site(id, removed, "moved from another archive", now_s)?),
         }
+    }
+
+    /// Copies watches that are not here yet, with what they reported; returns how many.
+    fn move_watches(&self, source: &Archive) -> Result<u64> {
+        let (here, there) = (self.state().watches()?, source.state().watches()?);
+        let hits = source.state().watch_hits()?;
+        let mut copied = 0;
+        for watch in there {
+            let is_same = |known: &&Watch| {
+                (&known.url, &known.part, known.on) == (&watch.url, &watch.part, watch.on)
+            };
+            if here.iter().any(|known| is_same(&known)) {
+                continue;
+            }
+            let kept = self.state().keep_watch(&Watch { id: WatchId(0), ..watch.clone() })?;
+            let mut own: Vec<WatchHit> =
+                hits.iter().filter(|hit| hit.watch == watch.id).cloned().collect();
+            own.sort_by_key(|hit| hit.id);
+            own.iter_mut().for_each(|hit| (hit.id, hit.watch) = (0, kept.id));
+            if !own.is_empty() {
+                self.state().keep_watch_hits(&own)?;
+            }
+            copied += 1;
+        }
+        Ok(copied)
     }
 
     fn move_site(

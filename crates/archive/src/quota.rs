@@ -4,11 +4,15 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use nenrin_lang::IncidentDetail;
 use nenrin_state::{Site, SiteId};
-use nenrin_store::SiteBytes;
+use nenrin_store::{SiteBytes, Store};
+
+use crate::folder_bytes;
 
 /// The largest sizes in bytes; 0 for no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,6 +90,21 @@ impl QuotaGuard {
             || !self.full.is_empty()
     }
 
+    /// What the archive and its sites take: in all partitions where `taken` says so, else in the folder
+    /// and the store. None where files came or went meanwhile: then the next look decides.
+    pub fn measure(
+        &self,
+        folder: &Path,
+        store: &Store,
+        taken: Option<&SitesTaken>,
+    ) -> Option<(u64, Vec<SiteBytes>)> {
+        match (taken, self.quotas.archive_bytes) {
+            (Some(taken), _) => Some(taken.sums()),
+            (None, 0) => Some((0, store.site_bytes().ok()?)),
+            (None, _) => Some((folder_bytes(folder).ok()?, store.site_bytes().ok()?)),
+        }
+    }
+
     /// Everything that is full now.
     pub fn reached(&self) -> impl Iterator<Item = &Reached> {
         self.full.values()
@@ -142,6 +161,28 @@ impl QuotaGuard {
         let before = std::mem::replace(&mut self.full, now);
         let over = before.into_iter().filter(|(key, _)| !self.full.contains_key(key));
         (fresh, over.map(|(_, reached)| reached).collect())
+    }
+}
+
+/// What sites take in the packs of all partitions of a shared archive, as their holders last said.
+#[derive(Debug, Clone, Default)]
+pub struct SitesTaken(Arc<Mutex<BTreeMap<SiteId, u64>>>);
+
+impl SitesTaken {
+    /// Learns it.
+    pub fn set(&self, bytes: BTreeMap<SiteId, u64>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
+    }
+
+    /// All together, and each site.
+    pub fn sums(&self) -> (u64, Vec<SiteBytes>) {
+        let taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_site = |(site, bytes): (&SiteId, &u64)| SiteBytes {
+            group: site.0,
+            other_bytes: *bytes,
+            ..SiteBytes::default()
+        };
+        (taken.values().sum(), taken.iter().map(of_site).collect())
     }
 }
 

@@ -11,7 +11,7 @@ use nenrin_fetch::header_fields;
 use nenrin_render::{
     Answer, Answers, Asked, Ended, RenderError, RenderOptions, Renderer, Rendering,
 };
-use nenrin_state::State;
+use nenrin_state::{Epoch, State};
 use nenrin_store::{Store, Version};
 use nenrin_urls::{CanonicalUrl, RenderedRecord};
 use tokio::sync::mpsc;
@@ -39,16 +39,16 @@ pub struct RenderWork(mpsc::UnboundedSender<RenderOrder>);
 
 impl RenderWork {
     /// Starts the task that renders, inside a tokio runtime; each order comes back as
-    /// [`Event::Rendered`].
+    /// [`Event::Rendered`]. What is kept is committed under `epoch`.
     pub fn start(
         options: RenderOptions,
         store: Arc<Store>,
-        state: Arc<dyn State>,
+        (state, epoch): (Arc<dyn State>, Epoch),
         posts: Posts,
         tell: impl Fn(Event) + Send + 'static,
     ) -> Self {
         let (sender, orders) = mpsc::unbounded_channel();
-        let archive = Arc::new(Archived { store, state, posts });
+        let archive = Arc::new(Archived { store, state, epoch, posts });
         tokio::spawn(serve(options, archive, orders, tell));
         Self(sender)
     }
@@ -231,6 +231,7 @@ fn adds_text(plain: &str, rendered: &str) -> bool {
 struct Archived {
     store: Arc<Store>,
     state: Arc<dyn State>,
+    epoch: Epoch,
     posts: Posts,
 }
 
@@ -238,7 +239,8 @@ impl Archived {
     /// Stores what a rendering brought as pages of their own, as of the visit of the page.
     fn keep(&self, order: &RenderOrder, records: Option<Records>) -> Result<()> {
         let Some(records) = records else { return Ok(()) };
-        let archive = Archive::over(Path::new(""), self.state.clone(), self.store.clone(), None);
+        let (state, store) = (self.state.clone(), self.store.clone());
+        let archive = Archive::over(Path::new(""), state, store, Some(self.epoch));
         let mut ingest = archive.ingest(order.site)?.without_times();
         let text = (RenderedRecord::Text, "text/plain; charset=utf-8", records.text.into_bytes());
         let view = records.view.map(|view| (RenderedRecord::View, "image/png", view));

@@ -15,7 +15,7 @@ use crate::visiting::{LargeTurn, put_exchange};
 /// Versions put before one sync at most.
 const SYNCED_TOGETHER: usize = 256;
 /// And where they wait for each other: enough for an object, and well below what the machine lets wait.
-const GROUPED_TOGETHER: usize = 192;
+const GROUPED_TOGETHER: usize = 384;
 /// While more is being put, a sync waits until this long after the one before.
 const SYNC_PAUSE: Duration = Duration::from_millis(20);
 /// More threads that put would only wait for the one that writes.

@@ -352,6 +352,30 @@ impl Experiment for StructureArgs {
     }
 }
 
+/// Our bytes next to those of other ways of keeping the same visits (paper 001).
+#[derive(Debug, Args)]
+pub struct StorageArgs {
+    /// A folder of `SITE/VISIT/…`, visits numbered from 1.
+    #[arg(long, value_name = "DIR")]
+    pub corpus: PathBuf,
+    /// Only these sites, separated by commas.
+    #[arg(long, value_name = "S,…", value_delimiter = ',')]
+    pub sites: Vec<String>,
+    /// The genre of a site, for the figures by genre.
+    #[arg(long = "genre", value_name = "SITE=GENRE", value_parser = crate::storage::genre)]
+    pub genres: Vec<(String, String)>,
+    /// Where the archive under measurement is made; what was measured of other ways is kept there for
+    /// the next run. A temporary folder by default.
+    #[arg(long, value_name = "DIR")]
+    pub work: Option<PathBuf>,
+    /// Also collect the visits from loopback servers, with and without compressing beside it.
+    #[arg(long)]
+    pub overlap: bool,
+    /// Writes report.html and results.json there.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
 /// The crawler on a simulated web, watched by checkers.
 #[derive(Debug, Args)]
 pub struct CrawlArgs {

@@ -32,5 +32,6 @@ pub mod storage;
 pub mod structure;
 pub mod summary;
 pub mod updates;
+pub mod workers;
 
 pub use error::LabError;

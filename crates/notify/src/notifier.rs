@@ -17,6 +17,8 @@ use crate::{Letter, MailError, MailSettings, Mailer, Webhook, receivers::Post, w
 
 /// How often the log is looked at.
 const LOOK_PAUSE: Duration = Duration::from_secs(2);
+/// The same where every partition has a log of its own.
+const SHARED_PAUSE: Duration = Duration::from_secs(10);
 
 /// Where people reach the archive, for links in messages. Without a slash at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +61,9 @@ impl SendTest {
 /// What happens in an archive, and the receivers of messages about it.
 pub struct Notifier {
     state: Arc<dyn State>,
+    /// The partitions whose logs are followed, and how often, where there are several.
+    partitions: Vec<Arc<dyn State>>,
+    pause: Duration,
     store: Arc<Store>,
     links: Links,
     queues: Vec<Queue>,
@@ -69,7 +74,14 @@ pub struct Notifier {
 impl Notifier {
     /// Follows this archive; nobody gets messages yet.
     pub fn new(state: Arc<dyn State>, store: Arc<Store>, links: Links, now_s: fn() -> i64) -> Self {
-        Self { state, store, links, queues: Vec::new(), post: None, now_s }
+        let (partitions, queues) = (Vec::new(), Vec::new());
+        Self { state, partitions, pause: LOOK_PAUSE, store, links, queues, post: None, now_s }
+    }
+
+    /// Follows the logs of the partitions of a shared archive, each of which is asked for by itself.
+    #[must_use]
+    pub fn with_partitions(self, partitions: Vec<Arc<dyn State>>) -> Self {
+        Self { partitions, pause: SHARED_PAUSE, ..self }
     }
 
     /// Programs get messages. Must be called inside a runtime.
@@ -101,14 +113,15 @@ impl Notifier {
         Ok(self)
     }
 
-    /// Looks every two seconds what has happened, stores incidents and what watches reported, and
+    /// Looks every few seconds what has happened, stores incidents and what watches reported, and
     /// hands all of it on. Ends only with its task.
     pub async fn follow(mut self, reached: impl Fn() -> Vec<Reached> + Send) {
         let mut watch = Watch::after(&*self.state).unwrap_or_else(|error| {
             tracing::warn!("earlier incidents cannot be read: {error}");
             Watch::default()
         });
-        let mut watcher = Watcher::default();
+        watch = watch.over(self.partitions.clone());
+        let mut watcher = Watcher::over(self.partitions.clone());
         loop {
             let (state, store) = (self.state.clone(), self.store.clone());
             let (reached, now_s, replay) = (reached(), (self.now_s)(), self.links.replay.clone());
@@ -131,7 +144,7 @@ impl Notifier {
             if let Some(post) = &mut self.post {
                 post.send_waiting(&self.state, &self.store, (self.now_s)()).await;
             }
-            tokio::time::sleep(LOOK_PAUSE).await;
+            tokio::time::sleep(self.pause).await;
         }
     }
 }

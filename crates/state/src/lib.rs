@@ -29,8 +29,8 @@ pub use contract::*;
 pub use error::StateError;
 pub use joined::JoinedState;
 pub use postgres::{
-    Found, Lease, MailRow, News, PartitionRow, PostgresArchive, PostgresPlace, PostgresState,
-    Renewed, RoundTrips, WorkerId, WorkerRow,
+    Found, IDLE_LOAD, Lease, MailRow, News, PartitionRow, PostgresArchive, PostgresPlace,
+    PostgresState, Renewed, RoundTrips, WorkerId, WorkerRow,
 };
 pub use records::*;
 pub use sqlite::SqliteState;

@@ -21,6 +21,11 @@ pub trait Control: Send + Sync {
     /// The requests under way.
     fn under_way(&self) -> Vec<UnderWay>;
 
+    /// Who is at work on an archive that several workers share, and what waits in its partitions.
+    fn workers(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Pages that wait for their turn: a server gets one request at a time, with pauses between.
     fn queued(&self) -> usize {
         0

@@ -85,7 +85,25 @@ impl Archive {
         let base = options.base.as_ref().or(site.conditions.tops.first());
         let base =
             base.ok_or_else(|| ArchiveError::Input(format!("{} has no top page", site.name)))?;
-        let dates = reading::read(file, site, base, options.now_s)?;
+        if let Some(parts) = self.parts() {
+            // Each part takes the pages of its own servers.
+            let mut all = ImportedHistory::default();
+            parts.each(false, &mut |part| {
+                let ImportedHistory { pages, new_pages, dates, .. } = all;
+                let one = part.import_history(file, options)?;
+                all = ImportedHistory {
+                    pages: pages + one.pages,
+                    new_pages: new_pages + one.new_pages,
+                    dates: dates + one.dates,
+                    ..one
+                };
+                Ok(())
+            })?;
+            return Ok(all);
+        }
+        let mut dates = reading::read(file, site, base, options.now_s)?;
+        let (partitioning, own) = self.state().partition();
+        dates.pages.retain(|url, _| partitioning.of(&url.server()) == own);
         let mut imported = ImportedHistory {
             format: dates.format,
             pages: dates.pages.len() as u64,
@@ -133,6 +151,6 @@ impl Archive {
         };
         let pages = pages.iter().map(found).collect();
         let found = FoundPages { site: site.id, at_s: now_s, pages };
-        Ok(self.state().commit(&[Change::Found(found)])?.new_pages.len() as u64)
+        Ok(self.commit(&[Change::Found(found)])?.new_pages.len() as u64)
     }
 }

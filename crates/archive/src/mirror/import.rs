@@ -80,6 +80,20 @@ impl Archive {
         progress: &mut Progress<'_>,
     ) -> Result<ImportedMirror> {
         let (base, at_s) = (options.folder_url()?, options.at_s);
+        if let Some(parts) = self.parts() {
+            // A mirror is of one server, which one of the parts has.
+            register(&**self.state(), options, &base)?;
+            let mut imported = ImportedMirror::default();
+            parts.each(false, &mut |part| {
+                let (partitioning, own) = part.state().partition();
+                if partitioning.of(&base.server()) == own {
+                    imported = part.import_mirror(folder, options, progress)?;
+                }
+                Ok(())
+            })?;
+            self.store().catch_up()?;
+            return Ok(imported);
+        }
         let (mut all, mut known) = (0, 0);
         let refused = files_below(folder, &base, &mut |file| {
             all += 1;
@@ -313,7 +327,7 @@ impl<'a> Importer<'a> {
         let counts = self.ingest.finish()?;
         let end =
             RoundEnd { round: self.round.id, site: self.site.id, at_s: self.at_s, skips: None };
-        self.archive.state().commit(&[Change::RoundEnd(end)])?;
+        self.archive.commit(&[Change::RoundEnd(end)])?;
         Ok(counts)
     }
 }

@@ -2,28 +2,30 @@
 //!
 //! The log of visits is followed as it grows, so that what is reported has been committed.
 
+mod log;
 mod message;
 mod signature;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use nenrin_lang::{IncidentDetail, Reason};
 use nenrin_state::{
     Incident, IncidentKind, Outcome, ServerId, ServerRecord, Site, SiteId, State, StateError,
-    VisitFilter, VisitRow,
+    VisitRow,
 };
 use nenrin_urls::{CanonicalUrl, RenderedRecord};
 use serde::{Deserialize, Serialize};
 
 use crate::quota::Reached;
 
+pub(crate) use log::Log;
 use message::MAX_PAGES;
 pub use message::{Happening, Message, NamedPage, WatchNote, about_watch, watch_link};
 pub use signature::signature;
 
-/// Visits read at once, and how often in a row: the rest is not reported.
-const PORTION: usize = 250;
-const MAX_PORTIONS: usize = 80;
 /// Visits in a row, over all pages of a site, that must fail before it is reported.
 const TROUBLE: u32 = 3;
 /// Servers change their pace slowly: once in so many looks is enough.
@@ -39,8 +41,8 @@ const LOOKS_TO_MEASURE: u64 = 5;
 /// How far the log was read, and which sites are in trouble.
 #[derive(Default)]
 pub struct Watch {
-    /// The last visit looked at; `None` before the first look, which reports nothing.
-    last: Option<i64>,
+    /// The first look reports nothing.
+    log: Log,
     /// Bad visits since the last good one, by site and kind.
     bad: BTreeMap<SiteId, (Happening, u32)>,
     /// Sites whose quota was reached when last looked; `None` is the archive.
@@ -98,6 +100,13 @@ impl Watch {
         Ok(watch)
     }
 
+    /// Follows the logs of these partitions.
+    #[must_use]
+    pub fn over(mut self, partitions: Vec<Arc<dyn State>>) -> Self {
+        self.log = Log::of(partitions);
+        self
+    }
+
     /// What has happened since the last look. Incidents are stored in the state before anyone gets
     /// a message.
     pub fn look_and_keep(
@@ -149,25 +158,10 @@ impl Watch {
     }
 
     fn visits(&mut self, state: &dyn State) -> Result<Vec<Message>, StateError> {
-        let Some(last) = self.last else {
-            let newest = state.visits(VisitFilter { limit: 1, ..VisitFilter::default() })?;
-            self.last = Some(newest.first().map_or(0, |visit| visit.id));
+        let fresh = self.log.fresh(state)?.visits;
+        if fresh.is_empty() {
             return Ok(Vec::new());
-        };
-        let (mut fresh, mut before) = (Vec::new(), None);
-        for _ in 0..MAX_PORTIONS {
-            let portion =
-                state.visits(VisitFilter { before, limit: PORTION, ..VisitFilter::default() })?;
-            let is_last = portion.len() < PORTION || portion.iter().any(|visit| visit.id <= last);
-            before = portion.last().map(|visit| visit.id);
-            fresh.extend(portion.into_iter().filter(|visit| visit.id > last));
-            if is_last {
-                break;
-            }
         }
-        let Some(newest) = fresh.first() else { return Ok(Vec::new()) };
-        self.last = Some(newest.id);
-        fresh.reverse();
         let sites = state.sites()?;
         let mut messages = self.messages(&fresh, &sites);
         messages.extend(self.signals(state, &fresh, &sites)?);

@@ -1,9 +1,10 @@
 //! Work on the content of a shared archive while no worker collects: a command holds all partitions.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use nenrin_state::{Lease, State};
+use nenrin_state::{Lease, PartitionId, State};
 use nenrin_store::StoreError;
 
 use super::{LEASE, SharedArchive, Worker};
@@ -36,6 +37,10 @@ impl Parts for SharedArchive {
     fn states(&self) -> Vec<Arc<dyn State>> {
         self.partitions()
     }
+
+    fn workers(&self) -> Result<Vec<String>> {
+        SharedArchive::workers(self)
+    }
 }
 
 impl SharedArchive {
@@ -50,7 +55,8 @@ impl SharedArchive {
 
     fn alone_as(&self, worker: &Worker, work: &mut dyn FnMut(&Lease) -> Result<()>) -> Result<()> {
         let database = self.database();
-        let all = database.partitioning().count as usize;
+        let every: Vec<PartitionId> = database.partitioning().all().collect();
+        let all = every.len();
         let others: Vec<_> =
             database.workers(LEASE)?.into_iter().filter(|other| other.id != worker.id).collect();
         if let Some(other) = others.first() {
@@ -65,7 +71,7 @@ impl SharedArchive {
                 LEASE.as_secs()
             )));
         }
-        let leases = database.take_partitions(worker.id, LEASE, all, &[])?;
+        let leases = database.take_partitions(worker.id, LEASE, &every)?;
         if leases.len() < all {
             return Err(ArchiveError::Input(format!(
                 "{} of {all} partitions are still held by a worker that did not end well; run this \
@@ -79,7 +85,7 @@ impl SharedArchive {
             scope.spawn(move || {
                 let pause: Duration = LEASE / 4;
                 while ended.recv_timeout(pause) == Err(mpsc::RecvTimeoutError::Timeout) {
-                    if let Err(error) = database.renew(worker.id, LEASE) {
+                    if let Err(error) = database.renew(worker.id, LEASE, &BTreeMap::new()) {
                         tracing::warn!("leases are not renewed: {error}");
                     }
                 }

@@ -1,6 +1,9 @@
 //! An archive that several machines share: the state in PostgreSQL, the content in objects.
 
 mod alone;
+mod balance;
+
+pub use self::balance::{LoadGauge, left_by, taken_by};
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,13 +15,13 @@ use std::{
 use nenrin_crawl::{Event, MAIL_MAX};
 use nenrin_state::{
     Change, Epoch, Found, JoinedState, Lease, MailRow, News, PartitionId, Partitioning,
-    PostgresArchive, PostgresPlace, Renewed, State, StateError, WorkerId,
+    PostgresArchive, PostgresPlace, SiteId, State, StateError, WorkerId,
 };
 use nenrin_store::{
     BackendError, FirstNumbers, ObjectBackend, ObjectPlace, Store, StoreError, StoreOptions,
 };
 
-use crate::{Archive, ArchiveError, Result, lock::Lock};
+use crate::{Archive, ArchiveError, Result, SitesTaken, lock::Lock};
 
 /// The clocks of two machines may differ by so much.
 const CLOCKS_APART_MS: i64 = 30_000;
@@ -235,6 +238,9 @@ pub const LEASE: Duration = Duration::from_secs(20);
 /// may take the partition.
 pub const LEASE_SAFE: Duration = Duration::from_secs(15);
 
+/// What sites take is said with every so many turns.
+const SIZE_TURNS: u64 = 6;
+
 /// Mail that was taken in is dropped with every so many looks for mail.
 const DROP_LOOKS: u64 = 15;
 
@@ -265,6 +271,9 @@ pub struct Worker {
     /// How often it looked for mail, and how often others had changed each partition then.
     looks: u64,
     seen: BTreeMap<PartitionId, i64>,
+    /// How often leases were tended, and what sites take in all partitions.
+    tended: u64,
+    taken: SitesTaken,
     /// Two workers on one machine need folders of their own.
     _alone: Lock,
 }
@@ -276,38 +285,63 @@ impl Worker {
         shared.place.check_writing().map_err(unusable)?;
         let id = shared.database.enter_worker(name)?;
         let (shared, dropped, seen) = (shared.clone(), BTreeMap::new(), BTreeMap::new());
-        Ok(Self { shared, id, dropped, looks: 0, seen, _alone: alone })
+        let (looks, tended, taken) = (0, 0, SitesTaken::default());
+        Ok(Self { shared, id, dropped, looks, seen, tended, taken, _alone: alone })
     }
 
     /// Says that this worker is alive, takes partitions that nobody holds, and names those that it
     /// keeps or should leave to others. To be called at least three times in [`LEASE_SAFE`].
     ///
-    /// `driven` are the partitions that are at work here, `ending` those that have lost the
-    /// partition or leave it, and still need its folder.
+    /// `driven` are the partitions that are at work here, with what each weighs; `ending` those that
+    /// have lost the partition or leave it, and still need its folder.
     pub fn tend(
         &mut self,
-        driven: &BTreeSet<PartitionId>,
+        driven: &BTreeMap<PartitionId, u64>,
         ending: &BTreeSet<PartitionId>,
     ) -> Result<Turn> {
         let database = &self.shared.database;
-        let Renewed { held, workers } = database.renew(self.id, LEASE)?;
-        let still: BTreeSet<PartitionId> = held.into_iter().collect();
+        let mut now = database.renew(self.id, LEASE, driven)?;
+        let still: BTreeSet<PartitionId> = now.held.keys().copied().collect();
+        let is_driven = |own: &PartitionId| driven.contains_key(own);
         // Taken, but the answer was lost on the way: nobody works there.
-        let idle = still.iter().filter(|own| !driven.contains(own) && !ending.contains(own));
+        let idle = still.iter().filter(|own| !is_driven(own) && !ending.contains(own));
         let idle: Vec<PartitionId> = idle.copied().collect();
         if !idle.is_empty() {
             database.hand_over(self.id, &idle)?;
         }
-        let kept: BTreeSet<PartitionId> = still.intersection(driven).copied().collect();
-        let fair = (database.partitioning().count as usize).div_ceil(workers.max(1));
-        let room = fair.saturating_sub(kept.len());
-        let but: Vec<PartitionId> = driven.union(ending).copied().collect();
-        let gained = match room {
-            0 => Vec::new(),
-            _ => database.take_partitions(self.id, LEASE, room, &but)?,
+        // What was lost or is about to be left still needs its folder.
+        now.held.retain(|own, _| is_driven(own));
+        now.free.retain(|(own, _)| !is_driven(own) && !ending.contains(own));
+        let wanted = balance::taken_by(self.id, &now);
+        let gained = match wanted.is_empty() {
+            true => Vec::new(),
+            false => database.take_partitions(self.id, LEASE, &wanted)?,
         };
-        let spare = kept.iter().rev().take(kept.len().saturating_sub(fair)).copied().collect();
+        let spare = balance::left_by(self.id, &now);
+        let kept = now.held.into_keys().collect();
         Ok(Turn { gained, kept, spare })
+    }
+
+    /// What sites take in all partitions, as far as workers said.
+    pub fn taken(&self) -> &SitesTaken {
+        &self.taken
+    }
+
+    /// Now and then says what sites take in these partitions, and hears what they take in all. To be
+    /// called with every [`tend`](Self::tend).
+    pub fn tell_sizes(&mut self, held: &[(PartitionId, Arc<Store>)]) -> Result<()> {
+        let is_time = self.tended.is_multiple_of(SIZE_TURNS);
+        self.tended += 1;
+        if !is_time {
+            return Ok(());
+        }
+        let mut sizes = Vec::new();
+        for (partition, store) in held {
+            let sites = store.site_bytes()?;
+            sizes.extend(sites.iter().map(|of| (*partition, SiteId(of.group), of.stored_bytes())));
+        }
+        self.taken.set(self.shared.database.keep_sizes(&sizes)?);
+        Ok(())
     }
 
     /// Gives a partition back: nothing of it is under way any more.
@@ -391,4 +425,8 @@ pub struct Pauses {
 
 /// Those of a shared archive.
 pub const PAUSES: Pauses =
-    Pauses { objects: Duration::from_secs(4), commits: Duration::from_secs(1) };
+    Pauses { objects: Duration::from_secs(4), commits: Duration::from_secs(2) };
+
+/// Visits of a partition that may wait to be stored and committed: more than go into one pack and one
+/// commit, so that collecting goes on meanwhile.
+pub const UNSTORED_MAX: usize = 1_024;

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 use std::path::PathBuf;
 
-use nenrin_state::{Change, SiteConditions, SiteId, VersionQuery};
+use nenrin_state::{Change, SiteConditions, SiteId, State, VersionQuery};
 use nenrin_store::{Digest, LostVersions, StoreError, VersionHead};
 use nenrin_urls::CanonicalUrl;
 
@@ -46,6 +46,16 @@ impl Reindexed {
     /// Whether versions were lost.
     pub fn has_lost(&self) -> bool {
         self.lost > 0 || self.lost_of_index.count > 0
+    }
+
+    fn add(&mut self, other: Self) {
+        self.versions += other.versions;
+        self.adopted += other.adopted;
+        self.new_sites += other.new_sites;
+        self.lost += other.lost;
+        self.lost_example = self.lost_example.take().or(other.lost_example);
+        self.lost_of_index.count += other.lost_of_index.count;
+        self.lost_of_index.versions.extend(other.lost_of_index.versions);
     }
 
     /// What was found and what is lost, in words.
@@ -102,6 +112,29 @@ impl Archive {
         now_s: i64,
         progress: &mut Progress<'_>,
     ) -> Result<Reindexed> {
+        if let Some(parts) = self.parts() {
+            let mut all = Reindexed::default();
+            parts.each(false, &mut |part| {
+                let before = all.versions;
+                all.add(part.reindex_in(&**self.state(), depth, now_s, &mut |done, _| {
+                    progress(before + done, before + done);
+                })?);
+                Ok(())
+            })?;
+            self.store().catch_up()?;
+            return Ok(all);
+        }
+        self.reindex_in(&**self.state(), depth, now_s, progress)
+    }
+
+    /// The same for one part of an archive, whose sites are registered in `whole`.
+    fn reindex_in(
+        &self,
+        whole: &dyn State,
+        depth: u32,
+        now_s: i64,
+        progress: &mut Progress<'_>,
+    ) -> Result<Reindexed> {
         let lost_of_index = self.store().rebuild_index()?;
         let mut found = Reindexed { lost_of_index, ..Reindexed::default() };
         let mut known = BTreeMap::new();
@@ -119,6 +152,7 @@ impl Archive {
         }
         let mut rebuild = Rebuild {
             archive: self,
+            whole,
             known,
             depth,
             intakes: BTreeMap::new(),
@@ -176,6 +210,8 @@ fn take_over_sites(
 /// Makes the state know the versions of the packs.
 struct Rebuild<'a> {
     archive: &'a Archive,
+    /// Where sites are registered.
+    whole: &'a dyn State,
     /// Sites by their number in the packs.
     known: BTreeMap<u32, SiteId>,
     depth: u32,
@@ -224,12 +260,12 @@ impl<'a> Rebuild<'a> {
     fn commit(&mut self) -> Result<()> {
         let visits = std::mem::take(&mut self.visits);
         self.uncommitted.clear();
-        self.found.adopted += self.archive.state().commit(&visits)?.adopted;
+        self.found.adopted += self.archive.commit(&visits)?.adopted;
         Ok(())
     }
 
     fn register(&mut self, head: &VersionHead) -> Result<SiteId> {
-        let state = &**self.archive.state();
+        let state = self.whole;
         let tops = vec![likely_top(&head.url)?];
         let conditions = SiteConditions { depth: self.depth, ..SiteConditions::new(tops) };
         let name = sites::free_name(state, &conditions)?;

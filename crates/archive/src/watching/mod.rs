@@ -6,37 +6,41 @@
 
 mod value;
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use nenrin_extract::{TextBlock, charset, decode_content, text_blocks};
 use nenrin_state::{
-    Outcome, State, StateError, VersionQuery, VersionRow, VisitFilter, Watch, WatchFinding,
-    WatchHit, WatchTrouble, WatchedPart,
+    Outcome, State, StateError, VersionQuery, VersionRow, Watch, WatchFinding, WatchHit,
+    WatchTrouble, WatchedPart,
 };
 use nenrin_store::Store;
 use nenrin_urls::CanonicalUrl;
 
-use crate::{head, read::stored_url, visiting::read_small};
+use crate::{head, noticing::Log, read::stored_url, visiting::read_small};
 
 use value::{MAX_PAGE_BYTES, is_reported, watched_text};
 pub use value::{check_watch, first_number};
 
-/// Visits read at once, and how often in a row.
-const PORTION: usize = 250;
-const MAX_PORTIONS: usize = 80;
 /// Versions of one page evaluated in one look, the newest.
 const MAX_VERSIONS: usize = 20;
 /// Watches evaluated in one look; the others follow in the next.
 const MAX_EVALUATED: usize = 100;
 
 /// How far the log was followed, and which pages are still to be evaluated.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Watcher {
-    last: Option<i64>,
+    log: Log,
     waiting: BTreeSet<CanonicalUrl>,
+    /// Nothing was watched at the last look.
+    is_idle: bool,
 }
 
 impl Watcher {
+    /// Follows the logs of these partitions.
+    pub fn over(partitions: Vec<Arc<dyn State>>) -> Self {
+        Self { log: Log::of(partitions), ..Self::default() }
+    }
+
     /// Evaluates the watches whose pages were visited since the last look, stores what they found
     /// and reported, and returns the reports, oldest first.
     ///
@@ -74,36 +78,20 @@ impl Watcher {
 
     /// The pages that were visited since the last look; at the first one, all that are watched.
     fn follow(&mut self, state: &dyn State, watches: &[Watch]) -> Result<(), StateError> {
-        let newest = state.visits(VisitFilter { limit: 1, ..VisitFilter::default() })?;
-        let newest = newest.first().map_or(0, |visit| visit.id);
-        let last = self.last.replace(newest);
-        let Some(last) = last else {
-            self.waiting.extend(watches.iter().map(|watch| watch.url.clone()));
-            return Ok(());
-        };
-        if newest <= last || watches.is_empty() {
+        if watches.is_empty() && self.is_idle {
+            // Who begins to watch now is evaluated as new.
             return Ok(());
         }
+        self.is_idle = watches.is_empty();
+        let fresh = self.log.fresh(state)?;
         let watched: BTreeSet<&CanonicalUrl> = watches.iter().map(|watch| &watch.url).collect();
-        let mut before = None;
-        for portions in 1.. {
-            let visits =
-                state.visits(VisitFilter { before, limit: PORTION, ..VisitFilter::default() })?;
-            let is_last = visits.len() < PORTION || visits.iter().any(|visit| visit.id <= last);
-            before = visits.last().map(|visit| visit.id);
-            let fresh = visits.into_iter().filter(|visit| visit.id > last);
-            let tells = |outcome| matches!(outcome, Outcome::Changed | Outcome::Gone);
-            let urls = fresh.filter(|visit| tells(visit.outcome)).map(|visit| visit.url);
-            self.waiting.extend(urls.filter(|url| watched.contains(url)));
-            if is_last {
-                return Ok(());
-            }
-            if portions == MAX_PORTIONS {
-                // More happened than is read: all are evaluated.
-                self.waiting.extend(watched.into_iter().cloned());
-                return Ok(());
-            }
+        if fresh.is_first || fresh.is_cut {
+            self.waiting.extend(watched.into_iter().cloned());
+            return Ok(());
         }
+        let tells = |outcome| matches!(outcome, Outcome::Changed | Outcome::Gone);
+        let urls = fresh.visits.into_iter().filter(|visit| tells(visit.outcome));
+        self.waiting.extend(urls.map(|visit| visit.url).filter(|url| watched.contains(url)));
         Ok(())
     }
 }

@@ -46,6 +46,18 @@ pub struct SeedsReport {
 }
 
 impl SeedsReport {
+    /// In one line, for people.
+    pub fn summary(&self, elapsed_s: f64) -> String {
+        format!(
+            "{} worlds in {elapsed_s:.1} s: {} requests, {} visits, {} crashes; {} broke a law",
+            self.worlds,
+            self.fetches,
+            self.visits,
+            self.crashes,
+            self.failing.len()
+        )
+    }
+
     /// The laws that were broken, a line each.
     pub fn broken(&self) -> Vec<String> {
         let failing = self.failing.iter();

@@ -132,7 +132,7 @@ impl PostgresState {
     fn due_pages(
         &self,
         condition: &str,
-        values: &[super::pool::Value<'_>],
+        values: &[&dyn super::values::Value],
     ) -> Result<Vec<DuePage>, StateError> {
         let sql = format!(
             "SELECT {}, m.site, m.depth, m.hops, false, p.site <> m.site AND m.round IS NULL

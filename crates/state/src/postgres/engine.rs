@@ -8,11 +8,12 @@ use std::{
     time::Duration,
 };
 
-use tokio_postgres::{Row, error::SqlState, types::ToSql};
+use tokio_postgres::{Row, error::SqlState};
 
 use super::{
     held::{Held, Kept},
-    pool::{Around, Ask, Link, Pool, Purpose, Value},
+    pool::{Around, Ask, Link, Pool, Purpose},
+    values::Value,
 };
 use crate::{
     Change, Committed, DuePage, Epoch, Nth, PartitionId, Partitioning, PostgresPlace, ServerId,
@@ -104,11 +105,11 @@ pub(super) fn within(schema: &str, sql: &str) -> String {
 }
 
 impl Tx<'_> {
-    pub(super) fn query(&mut self, sql: &str, values: &[Value<'_>]) -> Step<Vec<Row>> {
+    pub(super) fn query(&mut self, sql: &str, values: &[&dyn Value]) -> Step<Vec<Row>> {
         Ok(self.link.query(Purpose::Load, &within(self.schema, sql), values)?)
     }
 
-    pub(super) fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Step<u64> {
+    pub(super) fn execute(&mut self, sql: &str, values: &[&dyn Value]) -> Step<u64> {
         Ok(self.link.execute(Purpose::Write, &within(self.schema, sql), values)?)
     }
 
@@ -122,7 +123,7 @@ impl Tx<'_> {
     }
 
     /// Writes with the others at the end: nothing of this transaction waits for it.
-    pub(super) fn later(&mut self, sql: &str, values: Vec<Box<dyn ToSql + Sync>>) {
+    pub(super) fn later(&mut self, sql: &str, values: Vec<Box<dyn Value>>) {
         self.later.push(self.ask(sql, values));
     }
 
@@ -137,7 +138,7 @@ impl Tx<'_> {
     }
 
     /// A statement on this partition.
-    pub(super) fn ask(&self, sql: &str, values: Vec<Box<dyn ToSql + Sync>>) -> Ask {
+    pub(super) fn ask(&self, sql: &str, values: Vec<Box<dyn Value>>) -> Ask {
         Ask::new(within(self.schema, sql), values)
     }
 
@@ -181,7 +182,7 @@ impl PostgresState {
     }
 
     /// Reads with one statement.
-    pub(super) fn read(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>, StateError> {
+    pub(super) fn read(&self, sql: &str, values: &[&dyn Value]) -> Result<Vec<Row>, StateError> {
         let sql = within(&self.schema, sql);
         self.again(|| self.on_link("read", |link| link.query(Purpose::Read, &sql, values)))
     }
@@ -194,7 +195,7 @@ impl PostgresState {
     }
 
     /// A statement on this partition.
-    pub(super) fn ask(&self, sql: &str, values: Vec<Box<dyn ToSql + Sync>>) -> Ask {
+    pub(super) fn ask(&self, sql: &str, values: Vec<Box<dyn Value>>) -> Ask {
         Ask::new(within(&self.schema, sql), values)
     }
 

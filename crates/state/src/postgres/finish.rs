@@ -3,11 +3,11 @@
 
 use nenrin_lang::Reason;
 use nenrin_structure::PageFragments;
-use tokio_postgres::types::ToSql;
 
 use super::{
     engine::Step,
     rows,
+    values::Value,
     work::{PageRow, Work},
 };
 use crate::{
@@ -23,7 +23,7 @@ macro_rules! columns {
     ($rows:expr; $($column:expr),+ $(,)?) => {
         vec![$({
             let column: Vec<_> = $rows.iter().map($column).collect();
-            Box::new(column) as Box<dyn ToSql + Sync>
+            Box::new(column) as Box<dyn Value>
         }),+]
     };
 }

@@ -5,10 +5,14 @@ use std::{collections::BTreeMap, time::Duration};
 use super::{
     engine::{explain, within},
     open::PostgresArchive,
-    pool::{Around, Ask, Purpose, Value},
+    pool::{Around, Ask, Pool, Purpose},
     rows::{self, Read, count, get, unsigned},
+    values::Value,
 };
-use crate::{Epoch, NumberedMail, PartitionId, StateError};
+use crate::{Epoch, NumberedMail, PartitionId, SiteId, StateError};
+
+/// How often an epoch is raised again above one that was given without a lease.
+const RAISES_MAX: usize = 3;
 
 /// A worker, by the number that the database gave it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,13 +29,19 @@ pub struct Lease {
     pub was_lost: bool,
 }
 
-/// What a worker hears when it says that it is alive.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a partition weighs without any visit.
+pub const IDLE_LOAD: u64 = 10;
+
+/// What a worker hears when it says that it is alive. Loads are as the holders said last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Renewed {
     /// The partitions that it still holds: those that others took meanwhile are not among them.
-    pub held: Vec<PartitionId>,
-    /// How many workers were heard within the time of a lease, this one included.
-    pub workers: usize,
+    pub held: BTreeMap<PartitionId, u64>,
+    /// Workers that were heard within half the time of a lease, this one included, and the load of
+    /// all that each holds: others may take what would be for one that is gone.
+    pub workers: BTreeMap<WorkerId, u64>,
+    /// Partitions that nobody holds.
+    pub free: Vec<(PartitionId, u64)>,
 }
 
 /// What a worker looks for every few seconds.
@@ -90,15 +100,26 @@ impl PostgresArchive {
     fn lease_rows<T>(
         &self,
         sql: &str,
-        values: &[Value<'_>],
+        values: &[&dyn Value],
         read: impl Fn(&tokio_postgres::Row) -> Read<T>,
     ) -> Result<Vec<T>, StateError> {
-        let failed = |error| explain(self.place(), "written", error);
-        let mut link = self.pool.lend_at_once(&self.place().archive).map_err(failed)?;
-        let found = link.query(Purpose::Lease, &within(&self.place().archive, sql), values);
-        self.pool.take_back(Some(link));
+        self.rows_on(&self.pool, &within(&self.place().archive, sql), values, read)
+    }
+
+    /// The same on one of the servers.
+    fn rows_on<T>(
+        &self,
+        pool: &Pool,
+        sql: &str,
+        values: &[&dyn Value],
+        read: impl Fn(&tokio_postgres::Row) -> Read<T>,
+    ) -> Result<Vec<T>, StateError> {
+        let failed = |error| explain(pool.place(), "written", error);
+        let mut link = pool.lend_at_once(&self.place().archive).map_err(failed)?;
+        let found = link.query(Purpose::Lease, sql, values);
+        pool.take_back(Some(link));
         let damaged = |e: super::rows::Unreadable| StateError::Damaged {
-            path: self.place().shown().into(),
+            path: pool.place().shown().into(),
             reason: e.to_string(),
         };
         found.map_err(failed)?.iter().map(|row| read(row).map_err(damaged)).collect()
@@ -111,26 +132,24 @@ impl PostgresArchive {
         Ok(WorkerId(found.first().copied().unwrap_or_default()))
     }
 
-    /// Takes at most `most` partitions that nobody holds, or whose lease has ended, but none of
-    /// `but`. Each gets a new epoch, so that whoever held it before commits nothing more.
+    /// Takes those of these partitions that nobody holds, or whose lease has ended. Each gets a new
+    /// epoch, so that whoever held it before commits nothing more.
     pub fn take_partitions(
         &self,
         worker: WorkerId,
         lease: Duration,
-        most: usize,
-        but: &[PartitionId],
+        wanted: &[PartitionId],
     ) -> Result<Vec<Lease>, StateError> {
-        let but: Vec<i32> = but.iter().map(|partition| partition.0 as i32).collect();
+        let wanted: Vec<i32> = wanted.iter().map(|partition| partition.0 as i32).collect();
         let taken = self.lease_rows(
             "UPDATE @leases l SET worker = $1, since_at = clock_timestamp(),
                 until_at = clock_timestamp() + make_interval(secs => $2)
              FROM (SELECT partition, worker FROM @leases
                    WHERE (until_at < clock_timestamp() OR worker IS NULL)
-                   AND partition <> ALL($4)
-                   ORDER BY partition LIMIT $3 FOR UPDATE SKIP LOCKED) free
+                   AND partition = ANY($3) FOR UPDATE SKIP LOCKED) free
              WHERE l.partition = free.partition
              RETURNING l.partition, free.worker IS NOT NULL",
-            &[&worker.0, &lease.as_secs_f64(), &(most as i64), &but],
+            &[&worker.0, &lease.as_secs_f64(), &wanted],
             |row| Ok((PartitionId(get::<i32>(row, 0)? as u32), get::<bool>(row, 1)?)),
         )?;
         let mut leases = Vec::new();
@@ -141,49 +160,86 @@ impl PostgresArchive {
         Ok(leases)
     }
 
-    /// A new epoch for a partition, if the worker still holds it: one that was stopped on the way
-    /// must not put its epoch above that of whoever took the partition meanwhile.
+    /// A new epoch for a partition, if the worker still holds it. It is given by the row of the lease,
+    /// and the partition, which may be on another server, only takes a greater one than it has: who
+    /// was stopped on the way cannot come before whoever took the partition meanwhile.
     fn raise_epoch(
         &self,
         worker: WorkerId,
         partition: PartitionId,
     ) -> Result<Option<Epoch>, StateError> {
-        let schema = self.partition(partition).schema;
-        let sql = format!(
-            "WITH mine AS (
-                SELECT FROM @leases
-                WHERE partition = $1 AND worker = $2 AND until_at >= clock_timestamp() FOR UPDATE),
-             raised AS (
-                UPDATE {schema}.partition SET epoch = epoch + 1
-                WHERE EXISTS (SELECT FROM mine) RETURNING epoch)
-             UPDATE @leases l SET epoch = raised.epoch FROM raised WHERE l.partition = $1
-             RETURNING raised.epoch"
-        );
-        let number = partition.0 as i32;
-        let raised = self
-            .lease_rows(&sql, &[&number, &worker.0], |row| Ok(Epoch(get::<i64>(row, 0)? as u64)))?;
-        Ok(raised.first().copied())
+        let (number, mut at_least) = (partition.0 as i32, 0);
+        for _ in 0..RAISES_MAX {
+            let given = self.lease_rows(
+                "UPDATE @leases SET epoch = GREATEST(epoch, $3) + 1
+                 WHERE partition = $1 AND worker = $2 AND until_at >= clock_timestamp()
+                 RETURNING epoch",
+                &[&number, &worker.0, &at_least],
+                |row| get::<i64>(row, 0),
+            )?;
+            let Some(&given) = given.first() else { return Ok(None) };
+            let own = self.partition(partition);
+            let sql = within(
+                &own.schema,
+                "WITH raised AS (UPDATE @partition SET epoch = $1 WHERE epoch < $1 RETURNING epoch)
+                 SELECT epoch, true FROM raised UNION ALL
+                 SELECT epoch, false FROM @partition WHERE NOT EXISTS (SELECT FROM raised)",
+            );
+            let raised = self.rows_on(&own.pool, &sql, &[&given], |row| {
+                Ok((get::<i64>(row, 0)?, get::<bool>(row, 1)?))
+            })?;
+            match raised.first() {
+                Some((epoch, true)) => return Ok(Some(Epoch(*epoch as u64))),
+                // Another one took it, or it was taken over without a lease.
+                Some((epoch, false)) => at_least = *epoch,
+                None => return Ok(None),
+            }
+        }
+        Ok(None)
     }
 
-    /// Says that a worker is alive, and prolongs what it holds.
-    pub fn renew(&self, worker: WorkerId, lease: Duration) -> Result<Renewed, StateError> {
+    /// Says that a worker is alive, and how much each of its partitions weighs; prolongs what it holds.
+    pub fn renew(
+        &self,
+        worker: WorkerId,
+        lease: Duration,
+        loads: &BTreeMap<PartitionId, u64>,
+    ) -> Result<Renewed, StateError> {
         let failed = |error| explain(self.place(), "written", error);
         let seconds = lease.as_secs_f64();
         let sql = |sql| within(&self.place().archive, sql);
+        let partitions: Vec<i32> = loads.keys().map(|partition| partition.0 as i32).collect();
+        let numbers: Vec<i64> = loads.values().map(|load| *load as i64).collect();
         let asks = [
             Ask::new(
                 sql("UPDATE @workers SET heard_at = clock_timestamp() WHERE id = $1"),
                 vec![Box::new(worker.0)],
             ),
             Ask::new(
-                sql("UPDATE @leases SET until_at = clock_timestamp() + make_interval(secs => $2)
-                     WHERE worker = $1 AND until_at >= clock_timestamp() RETURNING partition"),
-                vec![Box::new(worker.0), Box::new(seconds)],
+                sql(
+                    "UPDATE @leases l SET until_at = clock_timestamp() + make_interval(secs => $2),
+                        load = COALESCE((SELECT k.load
+                            FROM unnest($3::integer[], $4::bigint[]) k(partition, load)
+                            WHERE k.partition = l.partition), l.load)
+                     WHERE worker = $1 AND until_at >= clock_timestamp() RETURNING partition, load",
+                ),
+                vec![
+                    Box::new(worker.0),
+                    Box::new(seconds),
+                    Box::new(partitions),
+                    Box::new(numbers),
+                ],
             ),
             Ask::new(
-                sql("SELECT COUNT(*) FROM @workers
-                     WHERE heard_at > clock_timestamp() - make_interval(secs => $1)"),
-                vec![Box::new(seconds)],
+                sql("SELECT w.id, COALESCE(sum(GREATEST(l.load, $2)), 0)::bigint FROM @workers w
+                     LEFT JOIN @leases l ON l.worker = w.id AND l.until_at >= clock_timestamp()
+                     WHERE w.heard_at > clock_timestamp() - make_interval(secs => $1) GROUP BY 1"),
+                vec![Box::new(seconds / 2.0), Box::new(IDLE_LOAD as i64)],
+            ),
+            Ask::new(
+                sql("SELECT partition, load FROM @leases
+                     WHERE until_at < clock_timestamp() OR worker IS NULL"),
+                Vec::new(),
             ),
         ];
         let mut link = self.pool.lend_at_once(&self.place().archive).map_err(failed)?;
@@ -191,10 +247,41 @@ impl PostgresArchive {
         let found = link.ask_all(Purpose::Lease, Around::Nothing, &asks);
         self.pool.take_back(Some(link));
         let found = found.map_err(failed)?;
-        let held = found[1].iter().map(|row| Ok(PartitionId(row.try_get::<_, i32>(0)? as u32)));
-        let held = held.collect::<Result<_, _>>().map_err(failed)?;
-        let workers: i64 = found[2][0].try_get(0).map_err(failed)?;
-        Ok(Renewed { held, workers: workers as usize })
+        let partition = |row: &tokio_postgres::Row| {
+            let load = row.try_get::<_, i64>(1)? as u64;
+            Ok((PartitionId(row.try_get::<_, i32>(0)? as u32), load.max(IDLE_LOAD)))
+        };
+        let worker = |row: &tokio_postgres::Row| {
+            Ok((WorkerId(row.try_get(0)?), row.try_get::<_, i64>(1)? as u64))
+        };
+        let held = found[1].iter().map(partition).collect::<Result<_, _>>().map_err(failed)?;
+        let workers = found[2].iter().map(worker).collect::<Result<_, _>>().map_err(failed)?;
+        let free = found[3].iter().map(partition).collect::<Result<_, _>>().map_err(failed)?;
+        Ok(Renewed { held, workers, free })
+    }
+
+    /// Notes what sites take in the packs of partitions, and returns what they take in all of them.
+    pub fn keep_sizes(
+        &self,
+        sizes: &[(PartitionId, SiteId, u64)],
+    ) -> Result<BTreeMap<SiteId, u64>, StateError> {
+        let partitions: Vec<i32> = sizes.iter().map(|(partition, ..)| partition.0 as i32).collect();
+        let sites: Vec<i32> = sizes.iter().map(|(_, site, _)| site.0 as i32).collect();
+        let bytes: Vec<i64> = sizes.iter().map(|(.., bytes)| *bytes as i64).collect();
+        if !sizes.is_empty() {
+            self.lease_rows(
+                "INSERT INTO @sizes SELECT * FROM unnest($1::integer[], $2::integer[], $3::bigint[])
+                 ON CONFLICT (partition, site) DO UPDATE SET bytes = excluded.bytes RETURNING 0",
+                &[&partitions, &sites, &bytes],
+                |_| Ok(()),
+            )?;
+        }
+        let all = self.lease_rows(
+            "SELECT site, sum(bytes)::bigint FROM @sizes GROUP BY site",
+            &[],
+            |row| Ok((SiteId(get::<i32>(row, 0)? as u32), unsigned(row, 1)?)),
+        )?;
+        Ok(all.into_iter().collect())
     }
 
     /// Hands partitions over: others may take them at once.
@@ -277,12 +364,15 @@ impl PostgresArchive {
             );
             within(&self.partition(own).schema, &select)
         };
-        let parts: Vec<String> = self.partitioning().all().map(select).collect();
-        let rows = self.lease_rows(&parts.join(" UNION ALL "), &[], |row| {
-            let (own, other) = (get::<i32>(row, 0)?, get::<Option<i32>>(row, 1)?);
-            let other = other.map(|other| PartitionId(other as u32));
-            Ok((PartitionId(own as u32), other, unsigned(row, 2)?, unsigned(row, 3)?))
-        })?;
+        let mut rows = Vec::new();
+        for (pool, has) in self.servers() {
+            let parts: Vec<String> = has.into_iter().map(select).collect();
+            rows.extend(self.rows_on(pool, &parts.join(" UNION ALL "), &[], |row| {
+                let (own, other) = (get::<i32>(row, 0)?, get::<Option<i32>>(row, 1)?);
+                let other = other.map(|other| PartitionId(other as u32));
+                Ok((PartitionId(own as u32), other, unsigned(row, 2)?, unsigned(row, 3)?))
+            })?);
+        }
         let mut news = News::default();
         for &(own, other, count, _) in &rows {
             match other {
@@ -318,12 +408,15 @@ impl PostgresArchive {
             );
             within(&self.partition(from).schema, &select)
         };
-        let parts: Vec<String> = self.partitioning().all().map(select).collect();
-        let values: [Value<'_>; 3] = [&(to.0 as i32), &numbers, &count(limit)];
-        let rows = self.lease_rows(&parts.join(" UNION ALL "), &values, |row| {
-            let mail = NumberedMail { number: unsigned(row, 1)?, mail: rows::json(row, 2)? };
-            Ok((PartitionId(get::<i32>(row, 0)? as u32), mail))
-        })?;
+        let values: [&dyn Value; 3] = [&(to.0 as i32), &numbers, &count(limit)];
+        let mut rows = Vec::new();
+        for (pool, has) in self.servers() {
+            let parts: Vec<String> = has.into_iter().map(select).collect();
+            rows.extend(self.rows_on(pool, &parts.join(" UNION ALL "), &values, |row| {
+                let mail = NumberedMail { number: unsigned(row, 1)?, mail: rows::json(row, 2)? };
+                Ok((PartitionId(get::<i32>(row, 0)? as u32), mail))
+            })?);
+        }
         let mut found: BTreeMap<PartitionId, Vec<NumberedMail>> = BTreeMap::new();
         for (from, mail) in rows {
             found.entry(from).or_default().push(mail);

@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 
 use nenrin_urls::CanonicalUrl;
-use tokio_postgres::{Row, types::ToSql};
+use tokio_postgres::Row;
 
 use super::{
     engine::{Settings, Step, Tx, within},
     pool::Ask,
     rows::{self, Read, get, number, unsigned},
+    values::{Element, Value},
     work::{Kept, MORE, Mailbox, Member, PROBES, PageRow, SiteRow, Work, elsewhere, first_number},
 };
 use crate::{
@@ -69,11 +70,14 @@ pub(super) struct Loads {
 }
 
 /// Values for a statement.
-fn boxed<T: ToSql + Sync + 'static>(values: impl Iterator<Item = T>) -> Box<dyn ToSql + Sync> {
+fn boxed<T: Element + 'static>(values: impl Iterator<Item = T>) -> Box<dyn Value>
+where
+    Vec<T>: Value,
+{
     Box::new(values.collect::<Vec<T>>())
 }
 
-fn page_ids(pages: &BTreeSet<PageId>) -> Box<dyn ToSql + Sync> {
+fn page_ids(pages: &BTreeSet<PageId>) -> Box<dyn Value> {
     boxed(pages.iter().map(|page| page.0))
 }
 
@@ -81,7 +85,7 @@ impl Loads {
     /// All that is needed, as far as that is known before anything is loaded.
     pub(super) fn of(needs: &Needs, settings: Settings, schema: &str) -> Self {
         let mut loads = Self::default();
-        let mut load = |part, sql: &str, values: Vec<Box<dyn ToSql + Sync>>| {
+        let mut load = |part, sql: &str, values: Vec<Box<dyn Value>>| {
             loads.add(part, within(schema, sql), values);
         };
         if !needs.sites.is_empty() {
@@ -147,7 +151,7 @@ impl Loads {
         loads
     }
 
-    fn add(&mut self, part: Part, sql: String, values: Vec<Box<dyn ToSql + Sync>>) {
+    fn add(&mut self, part: Part, sql: String, values: Vec<Box<dyn Value>>) {
         self.parts.push(part);
         self.asks.push(Ask::new(sql, values));
     }
@@ -202,7 +206,7 @@ impl Loads {
                      AND q.page < (s.id::bigint << 39) + k.hash + {PROBES}
                      ORDER BY q.page LIMIT {PROBES}) m"
             );
-            let values: Vec<Box<dyn ToSql + Sync>> =
+            let values: Vec<Box<dyn Value>> =
                 vec![Box::new(sites), Box::new(names), Box::new(hashes)];
             self.add(Part::Members, within(schema, &sql), values);
         }
@@ -342,7 +346,7 @@ impl<'t, 'l> Work<'t, 'l> {
     }
 
     /// Loads pages by a condition with one value.
-    pub(super) fn load_where(&mut self, condition: &str, value: &(dyn ToSql + Sync)) -> Step<()> {
+    pub(super) fn load_where(&mut self, condition: &str, value: &dyn Value) -> Step<()> {
         let found = self.t.query(&pages_where(condition), &[value])?;
         self.take(Part::Pages, &found).map_err(|e| self.t.damaged(e))
     }

@@ -25,13 +25,14 @@ mod rows;
 mod tests;
 mod tls;
 mod upkeep;
+mod values;
 mod versions;
 mod wait;
 mod work;
 
 pub use self::{
     engine::PostgresState,
-    leases::{Lease, MailRow, News, PartitionRow, Renewed, WorkerId, WorkerRow},
+    leases::{IDLE_LOAD, Lease, MailRow, News, PartitionRow, Renewed, WorkerId, WorkerRow},
     open::{Found, PostgresArchive},
     pool::{PostgresPlace, RoundTrips},
 };

@@ -1,6 +1,7 @@
 //! Opening: the schemas, their number, migrations, and what two archives must not share.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{Arc, Mutex},
 };
@@ -18,7 +19,8 @@ const SCHEMA: &str = include_str!("schema.sql");
 const SHARED: &str = include_str!("shared.sql");
 /// What brings the schemas of number 1 to 2, of 2 to 3 and so on: for a partition, and for what the
 /// archive has once.
-const MIGRATIONS: &[(&str, &str)] = &[(include_str!("outside.sql"), "")];
+const MIGRATIONS: &[(&str, &str)] =
+    &[(include_str!("outside.sql"), ""), ("", include_str!("sizes.sql"))];
 /// The number of this schema.
 const SCHEMA_NUMBER: i64 = 1 + MIGRATIONS.len() as i64;
 /// Held while schemas are made, so that two who begin at once do not.
@@ -27,7 +29,10 @@ const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('nenrin'), hashtext($1
 /// A database with one archive: the connections to it, and how the archive is divided.
 #[derive(Clone)]
 pub struct PostgresArchive {
+    /// The server that has what the archive has once.
     pub(super) pool: Arc<Pool>,
+    /// The other servers, and which partitions each has.
+    others: Vec<(Arc<Pool>, BTreeSet<PartitionId>)>,
     bucket_s: i64,
     partitioning: Partitioning,
 }
@@ -55,13 +60,65 @@ impl PostgresArchive {
         make: Make,
         check: impl FnOnce(&Found) -> Result<(), E>,
     ) -> Result<Self, E> {
-        let pool = Pool::new(place.clone()).map_err(|why| StateError::NoDatabase { why })?;
-        let mut link =
-            pool.lend(&place.archive).map_err(|error| explain(place, "opened", error))?;
+        let connected = |place: &PostgresPlace| -> Result<(Arc<Pool>, Link), StateError> {
+            let pool = Pool::new(place.clone()).map_err(|why| StateError::NoDatabase { why })?;
+            let link = pool.lend(&place.archive).map_err(|e| explain(place, "opened", e))?;
+            Ok((pool, link))
+        };
+        let (pool, mut link) = connected(place)?;
+        let elsewhere: Vec<(Arc<Pool>, Link)> =
+            place.others.iter().map(connected).collect::<Result<_, _>>()?;
         let found = prepare(&mut link, place, make, check);
+        let used = found.as_ref().ok().map(|_| used(&mut link, &place.archive));
         pool.take_back(Some(link));
-        let (bucket_s, partitioning) = found?;
-        Ok(Self { pool, bucket_s, partitioning })
+        let (bucket_s, partitioning, id) = found?;
+        let used = used.transpose().map_err(|e| explain(place, "opened", e))?.unwrap_or_default();
+        let mut others = Vec::new();
+        for (pool, mut link) in elsewhere {
+            let own = pool.place().has(partitioning);
+            let whole = Whole { bucket_s, partitioning, id: &id, used: &used };
+            let prepared = prepare_elsewhere(&mut link, pool.place(), &own, &whole);
+            pool.take_back(Some(link));
+            prepared?;
+            others.push((pool, own));
+        }
+        let archive = Self { pool, others, bucket_s, partitioning };
+        archive.check_places()?;
+        Ok(archive)
+    }
+
+    /// Every partition is where it is looked for.
+    fn check_places(&self) -> Result<(), StateError> {
+        let (place, archive) = (self.place(), self.place().archive.as_str());
+        let failed = |error| explain(place, "opened", error);
+        let mut link = self.pool.lend(archive).map_err(failed)?;
+        let own = place.has(self.partitioning);
+        let there = made(&mut link, archive, &own);
+        self.pool.take_back(Some(link));
+        let there = there.map_err(failed)?;
+        match own.iter().find(|own| !there.contains(own)) {
+            None => Ok(()),
+            Some(missing) => Err(not_there(place, *missing)),
+        }
+    }
+
+    /// The server of a partition.
+    fn pool_of(&self, own: PartitionId) -> &Arc<Pool> {
+        self.others.iter().find(|(_, has)| has.contains(&own)).map_or(&self.pool, |(pool, _)| pool)
+    }
+
+    /// Every server, and which partitions it has.
+    pub(super) fn servers(&self) -> Vec<(&Arc<Pool>, Vec<PartitionId>)> {
+        let mut all = vec![(&self.pool, Vec::new())];
+        all.extend(self.others.iter().map(|(pool, _)| (pool, Vec::new())));
+        for own in self.partitioning.all() {
+            let of = self.pool_of(own);
+            all.iter_mut().filter(|(pool, _)| Arc::ptr_eq(pool, of)).for_each(|(_, has)| {
+                has.push(own);
+            });
+        }
+        all.retain(|(_, has)| !has.is_empty());
+        all
     }
 
     /// How the archive is divided.
@@ -69,9 +126,15 @@ impl PostgresArchive {
         self.partitioning
     }
 
+    /// The resolution of due times, in seconds.
+    pub fn bucket_s(&self) -> i64 {
+        self.bucket_s
+    }
+
     /// How often the database was asked, and an answer waited for.
     pub fn round_trips(&self) -> RoundTrips {
-        self.pool.trips()
+        let others = self.others.iter().map(|(pool, _)| pool.trips());
+        others.fold(self.pool.trips(), RoundTrips::and)
     }
 
     /// Where it is.
@@ -82,7 +145,7 @@ impl PostgresArchive {
     /// The state of one partition. All use the same connections.
     pub fn partition(&self, own: PartitionId) -> PostgresState {
         PostgresState {
-            pool: self.pool.clone(),
+            pool: self.pool_of(own).clone(),
             schema: schema_of(&self.pool.place().archive, own),
             settings: Settings { bucket_s: self.bucket_s, partitioning: self.partitioning, own },
             known: Mutex::default(),
@@ -105,6 +168,31 @@ fn missing(place: &PostgresPlace) -> StateError {
     StateError::NoDatabase { why }
 }
 
+fn not_there(place: &PostgresPlace, missing: PartitionId) -> StateError {
+    let why = format!(
+        "partition {} is not in {}; name the server that has it with --state, as in \
+         `postgres://first/db postgres://second/db?partitions={}`",
+        missing.0,
+        place.shown(),
+        missing.0
+    );
+    StateError::NoDatabase { why }
+}
+
+impl PostgresPlace {
+    /// The partitions that are here.
+    fn has(&self, partitioning: Partitioning) -> BTreeSet<PartitionId> {
+        let named = |place: &Self, own: PartitionId| {
+            place.partitions.iter().any(|range| range.contains(&own.0))
+        };
+        let is_here = |own: &PartitionId| match self.partitions.is_empty() {
+            true => !self.others.iter().any(|other| named(other, *own)),
+            false => named(self, *own),
+        };
+        partitioning.all().filter(is_here).collect()
+    }
+}
+
 fn schema_of(archive: &str, own: PartitionId) -> String {
     format!("{archive}_p{}", own.0)
 }
@@ -115,18 +203,21 @@ fn prepare<E: From<StateError>>(
     place: &PostgresPlace,
     make: Make,
     check: impl FnOnce(&Found) -> Result<(), E>,
-) -> Result<(i64, Partitioning), E> {
+) -> Result<(i64, Partitioning, String), E> {
     let failed = |error| explain(place, "opened", error);
     let archive = place.archive.as_str();
     // Most who open find everything as it should be, and lock nothing.
     if let Some((SCHEMA_NUMBER, bucket_s, partitioning)) = read(link, archive).map_err(failed)? {
-        check(&look(link, archive).map_err(failed)?)?;
-        return Ok((bucket_s, partitioning));
+        let found = look(link, archive).map_err(failed)?;
+        check(&found)?;
+        return Ok((bucket_s, partitioning, found.id));
     }
     link.batch(Purpose::Write, "BEGIN").map_err(failed)?;
-    let prepared = prepare_alone(link, place, make).map_err(E::from).and_then(|prepared| {
-        check(&look(link, archive).map_err(failed)?)?;
-        Ok(prepared)
+    let prepared = prepare_alone(link, place, make).map_err(E::from);
+    let prepared = prepared.and_then(|(bucket_s, partitioning)| {
+        let found = look(link, archive).map_err(failed)?;
+        check(&found)?;
+        Ok((bucket_s, partitioning, found.id))
     });
     let end = link.batch(Purpose::Write, if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" });
     let prepared = prepared?;
@@ -178,52 +269,137 @@ fn prepare_alone(
         if found < 1 {
             return Err(StateError::PreRelease { path });
         }
-        migrate(link, archive, found, partitioning).map_err(failed)?;
+        migrate(link, archive, found, &place.has(partitioning)).map_err(failed)?;
         return Ok((bucket_s, partitioning));
     }
     let (bucket_s, partitioning) = make.ok_or_else(|| missing(place))?;
-    make_schemas(link, archive, bucket_s.max(1), partitioning).map_err(failed)?;
-    Ok((bucket_s.max(1), partitioning))
+    let bucket_s = bucket_s.max(1);
+    make_schemas(link, archive, (bucket_s, partitioning), &place.has(partitioning))
+        .map_err(failed)?;
+    let lease = within(archive, "INSERT INTO @leases (partition) SELECT unnest($1::integer[])");
+    let all: Vec<i32> = partitioning.all().map(|own| own.0 as i32).collect();
+    link.execute(Purpose::Write, &lease, &[&all]).map_err(failed)?;
+    Ok((bucket_s, partitioning))
 }
 
+/// An archive whose partitions are on several servers.
+struct Whole<'a> {
+    bucket_s: i64,
+    partitioning: Partitioning,
+    id: &'a str,
+    /// Partitions that a worker held.
+    used: &'a BTreeSet<PartitionId>,
+}
+
+/// Makes or migrates the partitions of a further server. Those that were used before are not made
+/// again.
+fn prepare_elsewhere(
+    link: &mut Link,
+    place: &PostgresPlace,
+    own: &BTreeSet<PartitionId>,
+    whole: &Whole<'_>,
+) -> Result<(), StateError> {
+    let failed = |error| explain(place, "opened", error);
+    let archive = place.archive.as_str();
+    link.batch(Purpose::Write, "BEGIN").map_err(failed)?;
+    let prepare = |link: &mut Link| {
+        link.query(Purpose::Read, LOCK, &[&archive]).map_err(failed)?;
+        if let Some((found, ..)) = read(link, archive).map_err(failed)? {
+            if look(link, archive).map_err(failed)?.id != whole.id {
+                let why = format!(
+                    "{} has partitions of another archive; use another name in archive=NAME, or \
+                     another database",
+                    place.shown()
+                );
+                return Err(StateError::NoDatabase { why });
+            }
+            if found > SCHEMA_NUMBER {
+                let path = PathBuf::from(place.shown());
+                return Err(StateError::SchemaTooNew { path, found, known: SCHEMA_NUMBER });
+            }
+            migrate(link, archive, found, own).map_err(failed)?;
+        }
+        let there = made(link, archive, own).map_err(failed)?;
+        let new: BTreeSet<PartitionId> = own.difference(&there).copied().collect();
+        if let Some(lost) = new.iter().find(|own| whole.used.contains(own)) {
+            return Err(not_there(place, *lost));
+        }
+        if !new.is_empty() {
+            let divided = (whole.bucket_s, whole.partitioning);
+            make_schemas(link, archive, divided, &new).map_err(failed)?;
+            let sql = within(archive, "UPDATE @archive SET id = $1");
+            link.execute(Purpose::Write, &sql, &[&whole.id]).map_err(failed)?;
+        }
+        Ok(())
+    };
+    let prepared = prepare(link);
+    let end = link.batch(Purpose::Write, if prepared.is_ok() { "COMMIT" } else { "ROLLBACK" });
+    prepared?;
+    end.map_err(failed)
+}
+
+/// Which of these partitions are on a server.
+fn made(
+    link: &mut Link,
+    archive: &str,
+    own: &BTreeSet<PartitionId>,
+) -> Result<BTreeSet<PartitionId>, tokio_postgres::Error> {
+    let names: BTreeMap<String, PartitionId> =
+        own.iter().map(|own| (schema_of(archive, *own), *own)).collect();
+    let wanted: Vec<String> = names.keys().cloned().collect();
+    let sql = "SELECT nspname::text FROM pg_namespace WHERE nspname::text = ANY($1)";
+    let found = link.query(Purpose::Read, sql, &[&wanted])?;
+    let found = found.iter().map(|row| row.try_get::<_, String>(0));
+    Ok(found.collect::<Result<Vec<_>, _>>()?.iter().filter_map(|n| names.get(n)).copied().collect())
+}
+
+/// The partitions that a worker ever held.
+fn used(link: &mut Link, archive: &str) -> Result<BTreeSet<PartitionId>, tokio_postgres::Error> {
+    let sql = within(archive, "SELECT partition FROM @leases WHERE epoch > 0");
+    let found = link.query(Purpose::Read, &sql, &[])?;
+    found.iter().map(|row| Ok(PartitionId(row.try_get::<_, i32>(0)? as u32))).collect()
+}
+
+/// Makes these partitions, and before the first what the archive has once.
 fn make_schemas(
     link: &mut Link,
     archive: &str,
-    bucket_s: i64,
-    partitioning: Partitioning,
+    (bucket_s, partitioning): (i64, Partitioning),
+    new: &BTreeSet<PartitionId>,
 ) -> Result<(), tokio_postgres::Error> {
-    link.batch(Purpose::Write, &format!("CREATE SCHEMA IF NOT EXISTS {archive}"))?;
-    link.batch(Purpose::Write, &within(archive, SHARED))?;
-    let count = partitioning.count.max(1) as i32;
-    link.execute(
-        Purpose::Write,
-        &within(
-            archive,
-            "INSERT INTO @archive (schema_number, bucket_s, partitions, id)
-             VALUES ($1, $2, $3, gen_random_uuid()::text)",
-        ),
-        &[&SCHEMA_NUMBER, &bucket_s, &count],
-    )?;
-    for own in partitioning.all() {
-        let schema = schema_of(archive, own);
+    if read(link, archive)?.is_none() {
+        link.batch(Purpose::Write, &format!("CREATE SCHEMA IF NOT EXISTS {archive}"))?;
+        link.batch(Purpose::Write, &within(archive, SHARED))?;
+        let count = partitioning.count.max(1) as i32;
+        link.execute(
+            Purpose::Write,
+            &within(
+                archive,
+                "INSERT INTO @archive (schema_number, bucket_s, partitions, id)
+                 VALUES ($1, $2, $3, gen_random_uuid()::text)",
+            ),
+            &[&SCHEMA_NUMBER, &bucket_s, &count],
+        )?;
+    }
+    for own in new {
+        let schema = schema_of(archive, *own);
         link.batch(Purpose::Write, &format!("CREATE SCHEMA {schema}"))?;
         link.batch(Purpose::Write, &within(&schema, SCHEMA))?;
         let begin = within(&schema, "INSERT INTO @partition (own, bucket_s) VALUES ($1, $2)");
         link.execute(Purpose::Write, &begin, &[&(own.0 as i32), &bucket_s])?;
-        let lease = within(archive, "INSERT INTO @leases (partition) VALUES ($1)");
-        link.execute(Purpose::Write, &lease, &[&(own.0 as i32)])?;
     }
-    link.batch(Purpose::Write, &views(archive, partitioning))
+    let here = made(link, archive, &partitioning.all().collect())?;
+    link.batch(Purpose::Write, &views(archive, &here))
 }
 
 fn migrate(
     link: &mut Link,
     archive: &str,
     found: i64,
-    partitioning: Partitioning,
+    own: &BTreeSet<PartitionId>,
 ) -> Result<(), tokio_postgres::Error> {
     for (number, (of_each, once)) in (2..).zip(MIGRATIONS).filter(|(number, _)| *number > found) {
-        for own in partitioning.all() {
+        for own in made(link, archive, own)? {
             link.batch(Purpose::Write, &within(&schema_of(archive, own), of_each))?;
         }
         link.batch(Purpose::Write, &within(archive, once))?;
@@ -237,14 +413,17 @@ fn migrate(
     Ok(())
 }
 
-/// Views over all partitions, for people who read the archive with SQL (docs/scale.md).
-fn views(archive: &str, partitioning: Partitioning) -> String {
+/// Views over all partitions of a server, for people who read the archive with SQL (docs/scale.md).
+fn views(archive: &str, here: &BTreeSet<PartitionId>) -> String {
+    if here.is_empty() {
+        return String::new();
+    }
     let over_all = |name: &str, select: &str| {
-        let parts: Vec<String> = partitioning
-            .all()
-            .map(|own| within(&schema_of(archive, own), select).replace("%p", &own.0.to_string()))
+        let parts: Vec<String> = here
+            .iter()
+            .map(|own| within(&schema_of(archive, *own), select).replace("%p", &own.0.to_string()))
             .collect();
-        format!("CREATE VIEW {archive}.{name} AS {};", parts.join(" UNION ALL "))
+        format!("CREATE OR REPLACE VIEW {archive}.{name} AS {};", parts.join(" UNION ALL "))
     };
     let time = |column: &str| format!("to_timestamp({column})");
     let outcome = "(ARRAY['changed', 'same', 'not-modified', 'gone', 'refused', 'failed'])";

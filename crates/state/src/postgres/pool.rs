@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ops::RangeInclusive,
     str::FromStr,
     sync::{
         Arc, Condvar, Mutex, MutexGuard, PoisonError,
@@ -11,10 +12,14 @@ use std::{
     time::Duration,
 };
 
-use tokio_postgres::{Client, Config, Row, Statement, types::ToSql};
+use tokio_postgres::{
+    Client, Config, Row, Statement,
+    types::{ToSql, Type},
+};
 
 use super::{
     tls::Tls,
+    values::Value,
     wait::{Begun, wait, wait_all},
 };
 
@@ -29,22 +34,19 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// it well before its lease has ended.
 const IDLE: &str = "-c idle_in_transaction_session_timeout=10s";
 
-/// A value of a statement.
-pub(super) type Value<'a> = &'a (dyn ToSql + Sync);
-
 /// A statement with its values.
 pub(super) struct Ask {
     sql: String,
-    values: Vec<Box<dyn ToSql + Sync>>,
+    values: Vec<Box<dyn Value>>,
 }
 
 impl Ask {
-    pub(super) fn new(sql: String, values: Vec<Box<dyn ToSql + Sync>>) -> Self {
+    pub(super) fn new(sql: String, values: Vec<Box<dyn Value>>) -> Self {
         Self { sql, values }
     }
 
-    fn values(&self) -> Vec<Value<'_>> {
-        self.values.iter().map(|value| &**value as Value<'_>).collect()
+    fn values(&self) -> Vec<&dyn Value> {
+        self.values.iter().map(|value| &**value).collect()
     }
 }
 
@@ -61,8 +63,6 @@ pub(super) enum Around {
 /// Why the database is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Statements are prepared, the first time that a connection is used for them.
-    Prepare,
     /// Something is looked up.
     Read,
     /// A transaction begins and loads.
@@ -76,8 +76,6 @@ pub(super) enum Purpose {
 /// How often the database was asked, and an answer waited for, by purpose.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RoundTrips {
-    /// To prepare statements.
-    pub prepare: u64,
     /// To look something up.
     pub read: u64,
     /// To begin transactions and load what they need.
@@ -89,14 +87,25 @@ pub struct RoundTrips {
 }
 
 impl RoundTrips {
+    /// With those of another server.
+    #[must_use]
+    pub(super) fn and(self, other: Self) -> Self {
+        Self {
+            read: self.read + other.read,
+            load: self.load + other.load,
+            write: self.write + other.write,
+            lease: self.lease + other.lease,
+        }
+    }
+
     /// All together.
     pub fn sum(&self) -> u64 {
-        self.prepare + self.read + self.load + self.write + self.lease
+        self.read + self.load + self.write + self.lease
     }
 }
 
 #[derive(Default)]
-struct Trips([AtomicU64; 5]);
+struct Trips([AtomicU64; 4]);
 
 impl Trips {
     fn count(&self, purpose: Purpose) {
@@ -104,9 +113,9 @@ impl Trips {
     }
 
     fn so_far(&self) -> RoundTrips {
-        let [prepare, read, load, write, lease] =
-            [0, 1, 2, 3, 4].map(|at: usize| self.0[at].load(Ordering::Relaxed));
-        RoundTrips { prepare, read, load, write, lease }
+        let [read, load, write, lease] =
+            [0, 1, 2, 3].map(|at: usize| self.0[at].load(Ordering::Relaxed));
+        RoundTrips { read, load, write, lease }
     }
 }
 
@@ -117,6 +126,10 @@ pub struct PostgresPlace {
     /// The archive's name: the schemas of its tables begin with it.
     pub archive: String,
     authorities: Option<String>,
+    /// The partitions that are here, where this is not the first server.
+    pub(super) partitions: Vec<RangeInclusive<u32>>,
+    /// Further servers.
+    pub(super) others: Vec<PostgresPlace>,
 }
 
 impl PostgresPlace {
@@ -137,13 +150,39 @@ impl FromStr for PostgresPlace {
     type Err = String;
 
     /// A connection string, with two settings of our own: `archive=NAME` and `sslrootcert=FILE`.
+    /// Further ones may follow, each with the partitions that are there: `partitions=8-15`.
     fn from_str(text: &str) -> Result<Self, String> {
+        let mut addresses = text.split_whitespace();
+        let mut first = Self::one(addresses.next().unwrap_or_default())?;
+        if !first.partitions.is_empty() {
+            return Err("the first server has the partitions that no other has; name them with \
+                        the others"
+                .to_owned());
+        }
+        for address in addresses {
+            let other = Self { archive: first.archive.clone(), ..Self::one(address)? };
+            if other.partitions.is_empty() {
+                return Err(format!(
+                    "say which partitions are in {}, as in partitions=8-15",
+                    other.shown()
+                ));
+            }
+            first.others.push(other);
+        }
+        Ok(first)
+    }
+}
+
+impl PostgresPlace {
+    fn one(text: &str) -> Result<Self, String> {
         let (address, query) = text.split_once('?').unwrap_or((text, ""));
         let (mut archive, mut authorities, mut rest) = ("nenrin".to_owned(), None, Vec::new());
+        let mut partitions = Vec::new();
         for part in query.split('&').filter(|part| !part.is_empty()) {
             match part.split_once('=') {
                 Some(("archive", name)) => archive = name.to_owned(),
                 Some(("sslrootcert", file)) => authorities = Some(file.to_owned()),
+                Some(("partitions", list)) => partitions = ranges(list)?,
                 _ => rest.push(part),
             }
         }
@@ -176,8 +215,19 @@ impl FromStr for PostgresPlace {
         config.options(options);
         config.keepalives_idle(Duration::from_secs(30));
         config.tcp_user_timeout(Duration::from_secs(30));
-        Ok(Self { config, archive, authorities })
+        Ok(Self { config, archive, authorities, partitions, others: Vec::new() })
     }
+}
+
+/// Numbers of partitions, such as `0-3,7`.
+fn ranges(list: &str) -> Result<Vec<RangeInclusive<u32>>, String> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let range = first.parse().ok()?..=last.parse().ok()?;
+        (!range.is_empty()).then_some(range)
+    };
+    let wrong = || format!("`{list}` names no partitions; write them like 8-15 or 3,5,7");
+    list.split(',').map(range).collect::<Option<_>>().ok_or_else(wrong)
 }
 
 /// A connection that is lent.
@@ -191,55 +241,33 @@ pub(super) struct Link {
 
 type Answer<T> = Result<T, tokio_postgres::Error>;
 
+/// What something that was sent brings.
+enum Brought {
+    Rows(Vec<Row>),
+    /// The statement can be used from now on without its text.
+    Prepared(Statement),
+    Done,
+}
+
 impl Link {
-    /// Prepares the statements that are not, all at once.
-    fn prepare<'s>(&mut self, wanted: impl Iterator<Item = &'s str>) -> Answer<()> {
-        let mut new: Vec<&str> = wanted.filter(|sql| !self.prepared.contains_key(*sql)).collect();
-        new.sort_unstable();
-        new.dedup();
-        if new.is_empty() {
-            return Ok(());
-        }
-        if self.prepared.len() + new.len() > STATEMENTS_MAX {
-            self.prepared.clear();
-        }
-        self.trips.count(Purpose::Prepare);
-        let client = &self.client;
-        let begin = |sql| Box::pin(client.prepare(sql)) as Begun<'_, Answer<Statement>>;
-        let prepared = wait_all(new.iter().copied().map(begin).collect())?;
-        self.prepared.extend(new.into_iter().map(str::to_owned).zip(prepared));
-        Ok(())
-    }
-
-    fn prepared(&mut self, sql: &str) -> Answer<Statement> {
-        loop {
-            if let Some(statement) = self.prepared.get(sql) {
-                return Ok(statement.clone());
-            }
-            self.prepare(std::iter::once(sql))?;
-        }
-    }
-
     pub(super) fn query(
         &mut self,
         purpose: Purpose,
         sql: &str,
-        values: &[Value<'_>],
+        values: &[&dyn Value],
     ) -> Answer<Vec<Row>> {
-        let statement = self.prepared(sql)?;
-        self.trips.count(purpose);
-        wait(self.client.query(&statement, values))
+        let mut answers = self.send(purpose, Around::Nothing, &[(sql, values)])?;
+        Ok(answers.pop().unwrap_or_default())
     }
 
     pub(super) fn execute(
         &mut self,
         purpose: Purpose,
         sql: &str,
-        values: &[Value<'_>],
+        values: &[&dyn Value],
     ) -> Answer<u64> {
-        let statement = self.prepared(sql)?;
         self.trips.count(purpose);
-        wait(self.client.execute(&statement, values))
+        wait(self.client.execute_typed(sql, &typed(values)))
     }
 
     /// Sends statements together and waits once for all their answers. Within a transaction, those
@@ -250,31 +278,64 @@ impl Link {
         around: Around,
         asks: &[&Ask],
     ) -> Answer<Vec<Vec<Row>>> {
-        self.prepare(asks.iter().map(|ask| ask.sql.as_str()))?;
-        let statements: Vec<Statement> =
-            asks.iter().map(|ask| self.prepared(&ask.sql)).collect::<Answer<_>>()?;
+        let values: Vec<Vec<&dyn Value>> = asks.iter().map(|ask| ask.values()).collect();
+        let asked: Vec<(&str, &[&dyn Value])> =
+            asks.iter().zip(&values).map(|(ask, values)| (ask.sql.as_str(), &**values)).collect();
+        self.send(purpose, around, &asked)
+    }
+
+    /// A statement that is used for the first time goes with its text, and is prepared for the next
+    /// time in the same round trip.
+    fn send(
+        &mut self,
+        purpose: Purpose,
+        around: Around,
+        asked: &[(&str, &[&dyn Value])],
+    ) -> Answer<Vec<Vec<Row>>> {
+        if self.prepared.len() + asked.len() > STATEMENTS_MAX {
+            self.prepared.clear();
+        }
         self.trips.count(purpose);
-        let (client, values): (_, Vec<_>) =
-            (&self.client, asks.iter().map(|ask| ask.values()).collect());
+        let (client, prepared) = (&self.client, &self.prepared);
         let plain = |sql: &'static str| {
-            let asked = async move { client.batch_execute(sql).await.map(|()| Vec::new()) };
-            Box::pin(asked) as Begun<'_, Answer<Vec<Row>>>
+            let asked = async move { client.batch_execute(sql).await.map(|()| Brought::Done) };
+            Box::pin(asked) as Begun<'_, Answer<Brought>>
         };
         let mut begun = Vec::new();
         if around == Around::Begin {
             begun.push(plain("BEGIN"));
         }
-        for (statement, values) in statements.iter().zip(&values) {
-            begun.push(Box::pin(client.query(statement, values)));
+        let mut new: Vec<&str> = Vec::new();
+        for &(sql, values) in asked {
+            begun.push(Box::pin(async move {
+                let rows = match prepared.get(sql) {
+                    Some(statement) => {
+                        let values: Vec<_> = values.iter().map(|value| value.as_sql()).collect();
+                        client.query(statement, &values).await
+                    }
+                    None => client.query_typed(sql, &typed(values)).await,
+                };
+                rows.map(Brought::Rows)
+            }));
+            if !prepared.contains_key(sql) && !new.contains(&sql) {
+                new.push(sql);
+                let prepare = client.prepare(sql);
+                begun.push(Box::pin(async { prepare.await.map(Brought::Prepared) }));
+            }
         }
         if around == Around::Commit {
             begun.push(plain("COMMIT"));
         }
-        let mut answers = wait_all(begun)?;
-        if around == Around::Begin {
-            answers.remove(0);
+        let (mut answers, mut new) = (Vec::new(), new.into_iter());
+        for brought in wait_all(begun)? {
+            match brought {
+                Brought::Rows(rows) => answers.push(rows),
+                Brought::Prepared(statement) => {
+                    self.prepared.extend(new.next().map(|sql| (sql.to_owned(), statement)));
+                }
+                Brought::Done => {}
+            }
         }
-        answers.truncate(asks.len());
         Ok(answers)
     }
 
@@ -287,6 +348,11 @@ impl Link {
     fn is_sound(&self) -> bool {
         !self.client.is_closed()
     }
+}
+
+/// Values with their types.
+fn typed<'v>(values: &[&'v dyn Value]) -> Vec<(&'v (dyn ToSql + Sync), Type)> {
+    values.iter().map(|value| (value.as_sql(), value.kind())).collect()
 }
 
 /// A request to the thread that runs the connections.

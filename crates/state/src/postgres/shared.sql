@@ -16,3 +16,8 @@ CREATE TABLE @leases (
     partition integer PRIMARY KEY, worker bigint, epoch bigint NOT NULL DEFAULT 0,
     until_at timestamptz NOT NULL DEFAULT '-infinity', since_at timestamptz,
     load bigint NOT NULL DEFAULT 0);
+
+-- What sites take in the packs of each partition, as its holder last said.
+CREATE TABLE @sizes (
+    partition integer NOT NULL, site integer NOT NULL, bytes bigint NOT NULL,
+    PRIMARY KEY (partition, site));

@@ -369,21 +369,27 @@ fn leases_go_to_one_worker_at_a_time_and_on_after_they_end() {
     let server = PostgresServer::start(folder.path());
     let archive = archive(&server.address("leased"), Partitioning { count: 3 });
     let (one, two) = (archive.enter_worker("one").unwrap(), archive.enter_worker("two").unwrap());
-    let lease = Duration::from_millis(400);
-    let first = archive.take_partitions(one, lease, 2, &[]).unwrap();
-    let rest = archive.take_partitions(two, lease, 9, &[]).unwrap();
+    let lease = Duration::from_secs(2);
+    let all: Vec<PartitionId> = archive.partitioning().all().collect();
+    let none = BTreeMap::new();
+    let first = archive.take_partitions(one, lease, &all[..2]).unwrap();
+    let rest = archive.take_partitions(two, lease, &all).unwrap();
     assert_eq!((first.len(), rest.len()), (2, 1));
     assert!(first.iter().all(|lease| !lease.was_lost));
-    assert_eq!(archive.take_partitions(two, lease, 9, &[]).unwrap(), []);
-    assert_eq!(archive.renew(one, lease).unwrap().held.len(), 2);
+    assert_eq!(archive.take_partitions(two, lease, &all).unwrap(), []);
+    let said = BTreeMap::from([(first[0].partition, 70)]);
+    let now = archive.renew(one, lease, &said).unwrap();
+    assert_eq!(now.held, BTreeMap::from([(all[0], 70), (all[1], IDLE_LOAD)]));
+    assert_eq!(now.workers, BTreeMap::from([(one, 70 + IDLE_LOAD), (two, IDLE_LOAD)]));
+    assert_eq!(now.free, []);
     let names: Vec<_> = archive.workers(Duration::from_secs(60)).unwrap();
     assert_eq!(names.iter().map(|row| row.partitions).collect::<Vec<_>>(), [2, 1]);
 
     // One is stopped for longer than its lease: another takes over, and one commits nothing more.
-    std::thread::sleep(Duration::from_millis(500));
-    let taken = archive.take_partitions(two, lease, 9, &[]).unwrap();
+    std::thread::sleep(Duration::from_millis(2_500));
+    let taken = archive.take_partitions(two, lease, &all).unwrap();
     assert!(taken.len() >= 2 && taken.iter().all(|lease| lease.was_lost), "{taken:?}");
-    assert_eq!(archive.renew(one, lease).unwrap().held, []);
+    assert_eq!(archive.renew(one, lease, &none).unwrap().held, none);
     let late = archive.partition(first[0].partition);
     let pace = Change::Shared { site: SiteId(1), bytes: vec![1] };
     let error = late.commit_under(first[0].epoch, &[pace]).unwrap_err();
@@ -391,7 +397,7 @@ fn leases_go_to_one_worker_at_a_time_and_on_after_they_end() {
 
     // What is handed over is free at once.
     archive.leave(two).unwrap();
-    let again = archive.take_partitions(one, lease, 9, &[]).unwrap();
+    let again = archive.take_partitions(one, lease, &all).unwrap();
     assert_eq!(again.len(), 3);
     assert!(again.iter().all(|lease| !lease.was_lost));
     assert_eq!(archive.partitions().unwrap().len(), 3);
@@ -457,6 +463,71 @@ fn partitions_are_one_archive_to_a_reader() {
     let folder = tempfile::tempdir().unwrap();
     let server = PostgresServer::start(folder.path());
     let archive = archive(&server.address("joined"), Partitioning { count: 3 });
+    read_as_one(&archive);
+}
+
+#[test]
+fn partitions_on_two_servers_are_one_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = PostgresServer::start(folder.path());
+    let second = PostgresServer::start(&folder.path().join("second"));
+    let map = format!("{} {}&partitions=1-2", first.address("far"), second.address("x"));
+    let three = Partitioning { count: 3 };
+    let archive = archive(&map, three);
+    read_as_one(&archive);
+    let schemas = |own: u32, like: &str| {
+        let sql = format!("SELECT count(*) FROM pg_namespace WHERE nspname LIKE '{like}'");
+        archive.partition(PartitionId(own)).read(&sql, &[]).unwrap()[0].get::<_, i64>(0)
+    };
+    assert_eq!((schemas(0, "far\\_p%"), schemas(1, "far\\_p%")), (1, 2));
+    assert_eq!(schemas(2, "far"), 1, "views of its partitions");
+
+    // Leases are on the first server, epochs with the partitions; mail goes from one to the other.
+    let (one, two) = (archive.enter_worker("one").unwrap(), archive.enter_worker("two").unwrap());
+    let (lease, all) = (Duration::from_millis(300), three.all().collect::<Vec<_>>());
+    let held = archive.take_partitions(one, lease, &all).unwrap();
+    assert_eq!(held.len(), 3);
+    let url = |n: i64| nenrin_urls::CanonicalUrl::parse(&format!("http://t{n}.com/")).unwrap();
+    let pages = (0..30).map(|n| Discovered { url: url(n), depth: 2, hops: 0, due_s: None });
+    let found = FoundPages { site: SiteId(1), at_s: 9, pages: pages.collect() };
+    let of = |own: u32| held.iter().find(|lease| lease.partition.0 == own).unwrap().epoch;
+    archive.hold(all[0]).commit_under(of(0), &[Change::Found(found)]).unwrap();
+    let waiting = archive.news().unwrap().mail;
+    assert!(waiting.iter().any(|row| row.to == all[1] && row.from == all[0] && row.sent > 0));
+    let mail = archive.mail_to(all[1], &BTreeMap::from([(all[0], 0)]), 99).unwrap();
+    assert!(!mail[&all[0]].is_empty());
+
+    // Who lost the lease commits nothing more on any server.
+    std::thread::sleep(2 * lease);
+    let taken = archive.take_partitions(two, lease, &all).unwrap();
+    assert!(taken.len() == 3 && taken.iter().all(|lease| lease.was_lost));
+    for own in 0..3 {
+        let note = Change::Shared { site: SiteId(1), bytes: vec![1] };
+        let late = archive.partition(PartitionId(own)).commit_under(of(own), &[note]);
+        assert!(matches!(late, Err(StateError::Superseded { .. })));
+    }
+
+    // A map that does not fit is refused, and nothing is made anew.
+    let open = |text: &str| {
+        let place: PostgresPlace = text.parse().unwrap();
+        PostgresArchive::open(&place, Some((3600, three)), right).err().unwrap().to_string()
+    };
+    assert!(open(&first.address("far")).contains("partition 1 is not in"));
+    let swapped = format!("{} {}&partitions=0-2", first.address("far"), second.address("x"));
+    assert!(open(&swapped).contains("partition 0 is not in"));
+    super::tests::archive(&first.address("other"), three);
+    let foreign = format!("{} {}&partitions=1", second.address("far2"), first.address("x"));
+    PostgresArchive::open(&foreign.parse().unwrap(), Some((3600, three)), right).unwrap();
+    let foreign = format!("{} {}&partitions=1", second.address("other"), first.address("x"));
+    assert!(open(&foreign).contains("of another archive"));
+    for wrong in ["partitions=5-2", "partitions=a", "archive=y"] {
+        let text = format!("{} {}&{wrong}", first.address("far"), second.address("x"));
+        assert!(text.parse::<PostgresPlace>().is_err(), "{wrong}");
+    }
+}
+
+/// Pages on every partition, read together.
+fn read_as_one(archive: &PostgresArchive) {
     let parts = archive.partitioning().all();
     let joined = JoinedState::new(
         parts.map(|own| Arc::new(archive.partition(own)) as Arc<dyn State>).collect(),

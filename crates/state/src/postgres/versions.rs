@@ -22,7 +22,7 @@ impl PostgresState {
         &self,
         key: &UrlKey,
         more: &str,
-        values: &[super::pool::Value<'_>],
+        values: &[&dyn super::values::Value],
     ) -> Result<Vec<(CanonicalUrl, VersionRow)>, StateError> {
         let sql = format!(
             "SELECT {} FROM @pages p JOIN @servers s ON s.id = (p.id >> 39)::integer
@@ -31,7 +31,7 @@ impl PostgresState {
             rows::VERSION
         );
         let text = key.as_str();
-        let mut all: Vec<super::pool::Value<'_>> = vec![&text];
+        let mut all: Vec<&dyn super::values::Value> = vec![&text];
         all.extend(values);
         let found = self.read(&sql, &all)?;
         self.all(&found, rows::version)

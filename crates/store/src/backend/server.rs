@@ -16,6 +16,8 @@ pub(crate) struct ObjectServer {
     folder: tempfile::TempDir,
     /// Who may do what; everyone everything if not set.
     identities: Option<PathBuf>,
+    /// Whether it takes its disk for full.
+    is_full: bool,
 }
 
 /// Where `scripts/test` installs it, or another place by `NENRIN_WEED`.
@@ -43,9 +45,11 @@ fn spawn(
     folder: &Path,
     [s3, master, volume, filer]: [u16; 4],
     identities: Option<&Path>,
+    is_full: bool,
 ) -> Child {
     Command::new(program)
         .arg("server")
+        .args(is_full.then_some("-volume.minFreeSpace=100"))
         .args(identities.map(|path| format!("-s3.config={}", path.display())))
         .arg(format!("-dir={}", folder.display()))
         .args(["-s3", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-volume.max=5"])
@@ -75,8 +79,8 @@ impl ObjectServer {
         };
         let folder = tempfile::tempdir().unwrap();
         let ports = [port(), port(), port(), port()];
-        let process = spawn(&program, folder.path(), ports, None);
-        let server = Self { process, ports, folder, identities: None };
+        let process = spawn(&program, folder.path(), ports, None, false);
+        let server = Self { process, ports, folder, identities: None, is_full: false };
         server.wait();
         Some(server)
     }
@@ -91,8 +95,16 @@ impl ObjectServer {
     pub(crate) fn resume(&mut self) {
         let program = program().expect("it was there before");
         let identities = self.identities.as_deref();
-        self.process = spawn(&program, self.folder.path(), self.ports, identities);
+        self.process = spawn(&program, self.folder.path(), self.ports, identities, self.is_full);
         self.wait();
+    }
+
+    /// Starts it again with a disk that counts as full, or no longer: it can be read, not written.
+    #[allow(dead_code, reason = "only some of the tests that include this file fill it")]
+    pub(crate) fn fill(&mut self, is_full: bool) {
+        self.is_full = is_full;
+        self.stop();
+        self.resume();
     }
 
     /// Starts it again with these identities, as SeaweedFS writes them.

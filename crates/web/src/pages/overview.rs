@@ -64,6 +64,7 @@ pub(crate) fn overview(
         (incidents(visitor, &app.state.incidents()?, None))
         (totals(visitor, &sites, &store))
         (live(visitor, app, "/now"))
+        (workers(visitor, app))
         (site_search(visitor, query))
         div data-live=[(!collecting.is_empty()).then(|| table_link(query))] data-every="3" { (table) }
         (removed_link(visitor, removed))
@@ -203,6 +204,21 @@ fn totals(visitor: &Visitor, sites: &[Site], store: &StoreSummary) -> Markup {
             }))
             @if let Some(saved) = saved {
                 (tile(t("Saved", "節約"), html! { (saved) }, html! { (t("compared with full copies of every visit", "全訪問をそのまま保存した場合との比較")) }))
+            }
+        }
+    }
+}
+
+/// Who is at work, where several workers share the archive.
+fn workers(visitor: &Visitor, app: &WebApp) -> Markup {
+    let lines = app.control.workers();
+    html! {
+        @if !lines.is_empty() {
+            section.workers {
+                h2 { (visitor.t("Workers and partitions", "ワーカーとパーティション")) }
+                ul.plain lang="en" {
+                    @for line in &lines { li { (line) } }
+                }
             }
         }
     }

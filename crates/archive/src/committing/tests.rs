@@ -1,5 +1,3 @@
-//! Tests of the thread that asks the state, which is part of the program.
-
 use std::sync::Mutex;
 
 use nenrin_state::{
@@ -9,6 +7,11 @@ use nenrin_state::{
 use nenrin_urls::CanonicalUrl;
 
 use super::*;
+
+#[expect(clippy::disallowed_methods, reason = "the clock of a test")]
+fn clock() -> Instant {
+    Instant::now()
+}
 
 /// What is reported of some jobs: how many visits each commit has, or that it was a load.
 fn reported(
@@ -24,6 +27,8 @@ fn reported(
         epoch: state.take_over().unwrap(),
         state: Arc::new(state),
         pause,
+        clock,
+        now_s: || 0,
         is_stopping: Arc::default(),
         is_given_up: Arc::default(),
     };

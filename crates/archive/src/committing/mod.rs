@@ -9,39 +9,52 @@ use std::{
     time::{Duration, Instant},
 };
 
-use nenrin_archive::retried;
 use nenrin_crawl::{Batch, Event, Load, Ticket, answer_load, commit_batch};
 use nenrin_fetch::Share;
 use nenrin_state::{Change, Epoch, State, StateError};
 
-use crate::clock;
+use crate::retried;
 
 /// Changes and found pages put into one transaction, about: a stop waits for no more.
 const COMMIT_BATCH: usize = 1000;
-/// Visits that wait for no others, where commits do.
-const VISITS_TOGETHER: usize = 128;
+/// The same where each transaction has its price.
+const DEAR_BATCH: usize = 20_000;
+/// Visits that wait for no others there: more than one pack brings.
+const VISITS_TOGETHER: usize = 512;
 /// What nobody waits for goes with the next commit, or on its own after so many pauses.
 const PAUSES_MAX: u32 = 5;
 
 /// What the state is asked for.
-pub(super) enum StateJob {
+pub enum StateJob {
+    /// Something is looked up.
     Load(Load),
-    /// Memory that the change takes is free once it is committed.
+    /// Something is committed, with others.
     Commit {
+        /// What it came with.
         ticket: Option<Ticket>,
+        /// What changes.
         change: Change,
+        /// Memory that the change takes: it is free once it is committed.
         share: Option<Share>,
     },
 }
 
 /// What the thread works with.
-pub(super) struct StateWork {
-    pub(super) state: Arc<dyn State>,
-    pub(super) epoch: Epoch,
+pub struct StateWork {
+    /// The state.
+    pub state: Arc<dyn State>,
+    /// Commits are made under this epoch.
+    pub epoch: Epoch,
     /// Where commits are dear: between two of them.
-    pub(super) pause: Option<Duration>,
-    pub(super) is_stopping: Arc<AtomicBool>,
-    pub(super) is_given_up: Arc<AtomicBool>,
+    pub pause: Option<Duration>,
+    /// The clock, for waiting.
+    pub clock: fn() -> Instant,
+    /// The time, in seconds since the epoch.
+    pub now_s: fn() -> i64,
+    /// A stop was asked for: nothing waits any more.
+    pub is_stopping: Arc<AtomicBool>,
+    /// What waits is abandoned.
+    pub is_given_up: Arc<AtomicBool>,
 }
 
 /// Changes that are committed together.
@@ -55,17 +68,17 @@ struct Gathered {
 
 impl StateWork {
     /// Answers jobs until there are no more, or the state fails.
-    pub(super) fn serve(
+    pub fn serve(
         &self,
         jobs: &mpsc::Receiver<StateJob>,
         report: impl Fn(Result<Event, StateError>),
     ) {
         let mut gathered: Option<Gathered> = None;
-        let mut committed = clock::instant();
+        let mut committed = (self.clock)();
         loop {
             let patience = gathered
                 .as_ref()
-                .map_or(Duration::MAX, |g| g.until.saturating_duration_since(clock::instant()));
+                .map_or(Duration::MAX, |g| g.until.saturating_duration_since((self.clock)()));
             let job = jobs.recv_timeout(patience);
             let is_over = self.is_given_up.load(Ordering::Relaxed)
                 || matches!(job, Err(RecvTimeoutError::Disconnected));
@@ -85,8 +98,12 @@ impl StateWork {
                     all.visits += usize::from(matches!(change, Change::Visit(_)));
                     all.shares.push(share);
                     all.batch.push(ticket, change);
-                    let is_full = all.batch.weight() >= COMMIT_BATCH
-                        || self.pause.is_some() && all.visits >= VISITS_TOGETHER;
+                    let is_full = match self.pause {
+                        None => all.batch.weight() >= COMMIT_BATCH,
+                        Some(_) => {
+                            all.visits >= VISITS_TOGETHER || all.batch.weight() >= DEAR_BATCH
+                        }
+                    };
                     if !is_full {
                         continue;
                     }
@@ -98,7 +115,7 @@ impl StateWork {
                 let answer = retried(|| commit_batch(&*self.state, self.epoch, &batch));
                 let has_failed = answer.is_err();
                 report(answer);
-                committed = clock::instant();
+                committed = (self.clock)();
                 if has_failed {
                     return;
                 }
@@ -107,7 +124,7 @@ impl StateWork {
                 return;
             }
             if let Some(load) = load {
-                let answer = retried(|| answer_load(&*self.state, clock::now_s(), &load));
+                let answer = retried(|| answer_load(&*self.state, (self.now_s)(), &load));
                 let has_failed = answer.is_err();
                 report(answer);
                 if has_failed {
@@ -120,7 +137,7 @@ impl StateWork {
     /// When a change is committed at the latest, if the last commit ended at a time: at once, unless
     /// commits are dear.
     fn until(&self, change: &Change, committed: Instant) -> Instant {
-        let now = clock::instant();
+        let now = (self.clock)();
         let is_stopping = self.is_stopping.load(Ordering::Relaxed);
         let Some(pause) = self.pause.filter(|_| !is_stopping) else { return now };
         match change {
@@ -132,5 +149,4 @@ impl StateWork {
 }
 
 #[cfg(test)]
-#[path = "../../tests/driver/state_thread.rs"]
 mod tests;
