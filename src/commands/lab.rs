@@ -28,21 +28,14 @@ fn small_worlds(context: &Context, args: &CrawlArgs) -> anyhow::Result<Exit> {
     let (count, failing) = (args.seeds.max(1), args.failing.as_deref());
     let report =
         seeds::run_seeds(args.seed, count, args.partitions, threads, failing).map_err(usage)?;
-    let elapsed_s = (clock::now_ms() - began_ms) as f64 / 1000.0;
+    let elapsed_ms = clock::now_ms() - began_ms;
     let exit = if report.failing.is_empty() { Exit::Done } else { Exit::Partly };
     if context.json {
         print_json(&report)?;
         return Ok(exit);
     }
     report.broken().into_iter().try_for_each(say)?;
-    say(format!(
-        "{} worlds in {elapsed_s:.1} s: {} requests, {} visits, {} crashes; {} broke a law",
-        report.worlds,
-        report.fetches,
-        report.visits,
-        report.crashes,
-        report.failing.len()
-    ))?;
+    say(report.line(elapsed_ms))?;
     Ok(exit)
 }
 
@@ -68,7 +61,7 @@ fn compare_orders(
 ) -> anyhow::Result<Exit> {
     let bad = orders.iter().find(|order| !order.can_collect());
     if let Some(order) = bad {
-        return Err(usage(anyhow::anyhow!("a crawler cannot go by the order {order}")));
+        return Err(usage(anyhow::anyhow!("a crawler cannot use the order {order}")));
     }
     let outcomes = nenrin_lab::crawl::compare_orders(options, orders).map_err(usage)?;
     let broken = outcomes.iter().any(|outcome| !outcome.violations.is_empty());

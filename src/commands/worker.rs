@@ -171,8 +171,7 @@ fn begin(
         let fetcher = Fetcher::new(FetchOptions { permission, ..config.fetch_options()? })?;
         let (options, memory_bytes) = (config.crawl_options(), config.fetch.memory.0);
         let mut driver = Driver::holding(&archive, fetcher, options, memory_bytes, Some(PAUSES))?;
-        driver.keep_free(config.disk.min_free.0);
-        driver.keep_within(config.quotas());
+        driver.limit_space(config.disk.min_free.0, config.quotas());
         driver.render_with(config.render_options());
         Ok((archive, driver))
     };

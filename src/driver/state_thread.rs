@@ -18,9 +18,10 @@ use crate::clock;
 
 /// Changes and found pages put into one transaction, about: a stop waits for no more.
 const COMMIT_BATCH: usize = 1000;
-/// Visits that wait for no others, where commits do.
+/// With this many visits a commit does not wait for more.
 const VISITS_TOGETHER: usize = 128;
-/// What nobody waits for goes with the next commit, or on its own after so many pauses.
+/// A change that no visit waits for goes with the next commit, or on its own after this many
+/// pauses.
 const PAUSES_MAX: u32 = 5;
 
 /// What the state is asked for.
@@ -38,7 +39,7 @@ pub(super) enum StateJob {
 pub(super) struct StateWork {
     pub(super) state: Arc<dyn State>,
     pub(super) epoch: Epoch,
-    /// Where commits are dear: between two of them.
+    /// The pause between two commits, where each has its price.
     pub(super) pause: Option<Duration>,
     pub(super) is_stopping: Arc<AtomicBool>,
     pub(super) is_given_up: Arc<AtomicBool>,
@@ -117,14 +118,14 @@ impl StateWork {
         }
     }
 
-    /// When a change is committed at the latest, if the last commit ended at a time: at once, unless
-    /// commits are dear.
+    /// When a change is committed at the latest, if the last commit ended at a time: at once,
+    /// unless each commit has its price.
     fn until(&self, change: &Change, committed: Instant) -> Instant {
         let now = clock::instant();
         let is_stopping = self.is_stopping.load(Ordering::Relaxed);
         let Some(pause) = self.pause.filter(|_| !is_stopping) else { return now };
         match change {
-            // The machine knows it already, and who takes over counts every server as just asked.
+            // The machine knows it already, and the next holder counts every server as just asked.
             Change::Pace(_) | Change::Robots { .. } | Change::Note(_) => now + PAUSES_MAX * pause,
             _ => committed + pause,
         }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use nenrin_state::{Change, SiteConditions, SiteId, VersionQuery};
 use nenrin_store::{Digest, LostVersions, StoreError, VersionHead};
 use nenrin_urls::CanonicalUrl;
+use serde_json::{Value, json};
 
 use super::listed::Listed;
 use crate::{
@@ -46,6 +47,15 @@ impl Reindexed {
     /// Whether versions were lost.
     pub fn has_lost(&self) -> bool {
         self.lost > 0 || self.lost_of_index.count > 0
+    }
+
+    /// For programs.
+    pub fn as_json(&self) -> Value {
+        json!({
+            "versions": self.versions, "adopted": self.adopted, "new_sites": self.new_sites,
+            "lost": self.lost, "lost_of_index": self.lost_of_index.count,
+            "state_began_anew": self.aside.is_some(),
+        })
     }
 
     /// What was found and what is lost, in words.

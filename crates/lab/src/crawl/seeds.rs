@@ -51,6 +51,19 @@ impl SeedsReport {
         let failing = self.failing.iter();
         failing.flat_map(|(seed, violations)| super::broken(*seed, violations)).collect()
     }
+
+    /// What happened in all worlds, in a line.
+    pub fn line(&self, elapsed_ms: i64) -> String {
+        format!(
+            "{} worlds in {:.1} s: {} requests, {} visits, {} crashes; {} broke a law",
+            self.worlds,
+            elapsed_ms as f64 / 1000.0,
+            self.fetches,
+            self.visits,
+            self.crashes,
+            self.failing.len()
+        )
+    }
 }
 
 /// A small world: 300 pages on ten servers, for a month or two, with faults, odd servers, changing
