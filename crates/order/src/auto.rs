@@ -16,7 +16,7 @@ const RETURNED: f32 = 0.4;
 /// How strongly a server's pages lose priority as more of the server is collected.
 const SERVER_EXPONENT: f32 = -0.75;
 /// Score that top pages get together for each known page, beside what links give them: what is near
-/// them is more important than the links seen so far can tell.
+/// them is more important than the links seen so far show.
 const TOP_SHARE: f32 = 0.02;
 /// Top pages get more once their part has grown by this factor.
 const TOP_GROWTH: f32 = 1.15;

@@ -439,7 +439,7 @@ pub struct LoggedOut {
     pub at_s: Option<i64>,
     /// The page.
     pub url: CanonicalUrl,
-    /// How.
+    /// How the visit showed it.
     #[serde(flatten, serialize_with = "of_reason")]
     pub reason: Reason,
 }

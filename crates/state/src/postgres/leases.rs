@@ -25,12 +25,12 @@ pub struct Lease {
     pub was_lost: bool,
 }
 
-/// What a worker hears when it says that it is alive.
+/// What a worker learns when it reports that it is alive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Renewed {
     /// The partitions that it still holds: those that others took meanwhile are not among them.
     pub held: Vec<PartitionId>,
-    /// How many workers were heard within the time of a lease, this one included.
+    /// How many workers reported within the time of a lease, this one included.
     pub workers: usize,
 }
 
@@ -52,7 +52,7 @@ pub struct WorkerRow {
     pub name: String,
     /// Seconds since it started.
     pub started_ago_s: u64,
-    /// Seconds since it was last heard.
+    /// Seconds since it last reported.
     pub heard_ago_s: u64,
     /// How many partitions it holds.
     pub partitions: u64,
@@ -218,7 +218,7 @@ impl PostgresArchive {
             .map(drop)
     }
 
-    /// Workers that were heard lately, by number.
+    /// Workers that reported lately, by number.
     pub fn workers(&self, heard_within: Duration) -> Result<Vec<WorkerRow>, StateError> {
         self.lease_rows(
             "SELECT w.id, w.name,
