@@ -6,7 +6,7 @@
 //!   loop (owns the machine) ── Fetch ──► tasks, at most `parallel`     ── Fetched ──┐
 //!     ▲                     ── Store ──► store threads, one sync a batch ─ Stored ───┤
 //!     │                     ── Commit, Load ──► state thread, one transaction a batch┤
-//!     │                     ── Plan, LoadMap ──► tasks, one a round under way ───────┤
+//!     │                     ── Plan, long loads ──► tasks, one a round under way ────┤
 //!     └──────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
@@ -28,8 +28,8 @@ use std::{
 };
 
 use nenrin_archive::{
-    Archive, DiskGuard, Figures, LargeTurn, Logins, NewCookies, Pauses, Posts, QuotaGuard, Quotas,
-    ReadingThreads, RenderWork, SitesTaken, StateJob, StateWork, StoreJob, StoreWork,
+    Archive, Figures, LargeTurn, Logins, NewCookies, Pauses, Posts, Quotas, ReadingThreads,
+    RenderWork, SitesTaken, SpaceGuard, StateJob, StateWork, StoreJob, StoreWork,
 };
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RenderOrder, RoundReport, Ticket,
@@ -53,7 +53,7 @@ pub(crate) use self::handle::{DriverHandle, Drivers, UnderWay};
 /// How long requests under way may still take after a stop. Then they are abandoned, and their pages are due again.
 const STOP_PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a person may like to hear while the driver works.
+/// What is reported to a person while the driver works.
 pub(crate) enum Notice<'a> {
     /// A visit was judged and goes to be committed.
     Visited { url: &'a CanonicalUrl, outcome: Outcome, reason: Option<&'a Reason> },
@@ -76,7 +76,7 @@ const EARLIEST_S: i64 = 1_704_067_200;
 /// A shorter pause is not worth a message.
 const TELLING_PAUSE_MS: i64 = 15_000;
 
-/// Times of the state may be in the future now: whoever starts again sets them right.
+/// Times of the state may be in the future now; the next start corrects them.
 #[derive(Debug)]
 pub(crate) struct ClockSetBack;
 
@@ -146,7 +146,7 @@ pub(crate) struct Driver {
     posts: Posts,
     /// Memory of visits that are being stored.
     shares: BTreeMap<Ticket, Share>,
-    /// Set when a stop was asked for, and when requests under way are abandoned.
+    /// Set when a stop was asked for; the next one, when requests under way are abandoned.
     is_stopping: Arc<AtomicBool>,
     is_given_up: Arc<AtomicBool>,
     wake_at_ms: Option<i64>,
@@ -154,12 +154,7 @@ pub(crate) struct Driver {
     unrecorded_requests: Arc<AtomicBool>,
     figures: Arc<Mutex<Figures>>,
     store_waiting: Arc<AtomicUsize>,
-    guard: DiskGuard,
-    quota: QuotaGuard,
-    /// What sites take in all partitions, where there are several.
-    taken: Option<SitesTaken>,
-    /// What the machine knows.
-    has_space: bool,
+    space: SpaceGuard,
     last_ms: i64,
 }
 
@@ -258,27 +253,20 @@ impl Driver {
             unrecorded_requests,
             figures: Arc::default(),
             store_waiting,
-            guard: DiskGuard::new(archive.folder(), 0),
-            quota: QuotaGuard::default(),
-            taken: None,
-            has_space: true,
+            space: SpaceGuard::new(archive.folder()),
             last_ms: 0,
         })
     }
 
-    /// Pauses collecting while the disk has less free space than this.
-    pub(crate) fn keep_free(&mut self, min_free_bytes: u64) {
-        self.guard.min_free_bytes = min_free_bytes;
-    }
-
-    /// Pauses a site, or all of them, while they take more than this.
-    pub(crate) fn keep_within(&mut self, quotas: Quotas) {
-        self.quota.quotas = quotas;
+    /// Pauses collecting while the disk has less free space than this, and a site, or all of them,
+    /// while they take more than their quota.
+    pub(crate) fn limit_space(&mut self, min_free_bytes: u64, quotas: Quotas) {
+        self.space.set_limits(min_free_bytes, quotas);
     }
 
     /// Quotas hold for what all partitions take.
     pub(crate) fn share_quotas(&mut self, taken: SitesTaken) {
-        self.taken = Some(taken);
+        self.space.share_quotas(taken);
     }
 
     /// How pages are rendered, where sites want that.
@@ -387,7 +375,7 @@ impl Driver {
             // When certain rounds were requested, others that happen to be due are not wanted.
             Happening::Event(Event::Sites(mut sites)) => {
                 sites.retain(|site| only.is_none_or(|only| only.contains(&site.id)));
-                self.quota.know(&sites);
+                self.space.know(&sites);
                 self.logins.resume(&sites);
                 let _ = self.sender.send(Happening::LookAround);
                 Event::Sites(sites)
@@ -399,10 +387,9 @@ impl Driver {
             }
             Happening::LookAround => {
                 self.look_around();
-                let reached = self.quota.reached().next().cloned();
                 // Rounds that are waited for cannot be finished beyond a quota.
-                return match reached.filter(|_| only.is_some()) {
-                    Some(reached) => Meaning::Failed(reached.into()),
+                return match self.space.reached().filter(|_| only.is_some()) {
+                    Some(reached) => Meaning::Failed(reached.clone().into()),
                     None => Meaning::Nothing,
                 };
             }
@@ -480,43 +467,21 @@ impl Driver {
 
     /// Checks the free disk space and the quotas, and updates the numbers.
     fn look_around(&mut self) {
-        let free_bytes = self.guard.look();
+        for event in self.space.look(&self.store) {
+            let _ = self.sender.send(Happening::Event(event));
+        }
         self.logins.save();
-        let min_free_bytes = self.guard.min_free_bytes;
-        self.memory
-            .set_room(free_bytes.map_or(u64::MAX, |free| free.saturating_sub(min_free_bytes)));
-        if self.quota.is_needed() {
-            self.look_at_quotas();
-        }
-        let has_space = !self.guard.is_paused() && !self.quota.is_archive_full();
-        if std::mem::replace(&mut self.has_space, has_space) != has_space {
-            self.tell_machine(Event::DiskSpace(has_space));
-        }
+        self.memory.set_spare_bytes(self.space.spare_bytes());
         self.count(|figures| {
             figures.look(&self.machine, clock::now_ms());
-            (figures.free_bytes, figures.min_free_bytes) = (free_bytes, min_free_bytes);
+            self.space.report(figures);
             figures.fetch_memory_bytes = self.memory.used_bytes();
-            figures.waits_for_space = !has_space;
-            figures.reached = self.quota.reached().cloned().collect();
         });
-    }
-
-    fn look_at_quotas(&mut self) {
-        let measured = self.quota.measure(&self.folder, &self.store, self.taken.as_ref());
-        let Some((archive_bytes, site_bytes)) = measured else { return };
-        if self.quota.look(archive_bytes, &site_bytes) {
-            self.tell_machine(Event::Full(self.quota.full_sites()));
-        }
-    }
-
-    fn tell_machine(&self, event: Event) {
-        let _ = self.sender.send(Happening::Event(event));
     }
 
     fn reload(&mut self, reload: Reload) -> Event {
         self.fetcher = reload.fetcher.with_memory(self.memory.clone());
-        self.guard.min_free_bytes = reload.min_free_bytes;
-        self.quota.quotas = reload.quotas;
+        self.space.set_limits(reload.min_free_bytes, reload.quotas);
         self.count(|figures| figures.reloads += 1);
         let _ = self.sender.send(Happening::LookAround);
         Event::Options(reload.options)

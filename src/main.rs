@@ -1,7 +1,7 @@
 //! The `nenrin` program: commands, configuration, the driver, and the only clock.
 //!
 //! Read in this order: `cli` (what people type), `commands` (what each does), `driver` (carries out
-//! the machine's commands), `figures`, `config`, `exit`, `table`. The work itself is in
+//! the machine's commands), `config`, `exit`, `table`. The work itself is in
 //! the `nenrin-archive` library.
 
 mod cli;
@@ -55,7 +55,7 @@ fn causes(error: &anyhow::Error) -> String {
 }
 
 /// Takes as many file descriptors as the system gives to this process. Many systems set a low limit at
-/// first, for programs of old that any process may raise.
+/// first, for old programs; any process may raise it.
 fn allow_files() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);

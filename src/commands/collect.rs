@@ -108,9 +108,8 @@ pub(super) async fn collect_rounds(
     let min_free_bytes = context.config.disk.min_free.0;
     room_to_begin(archive, min_free_bytes)?;
     let mut driver = Driver::new(archive, fetcher, options, context.config.fetch.memory.0)?;
-    driver.keep_free(min_free_bytes);
+    driver.limit_space(min_free_bytes, context.config.quotas());
     driver.render_with(context.config.render_options());
-    driver.keep_within(context.config.quotas());
     let handle = driver.handle();
     handle.sites_changed();
     for &site in wanted {
@@ -141,7 +140,7 @@ pub(super) async fn collect_rounds(
                 ));
             }
             Notice::RoundFinished(report) => collected.reports.push(report.clone()),
-            // For a longer one nobody waits: the round ends without that server.
+            // A longer pause is not waited for: the round ends without that server.
             Notice::Resting { pause } if pause <= Duration::from_millis(PATIENCE_MS as u64) => {
                 bar.suspend(|| {
                     let pause_s = pause.as_secs() + 1;

@@ -17,7 +17,7 @@ use crate::{
 pub(super) fn run(context: &Context, experiment: &dyn Experiment) -> anyhow::Result<Exit> {
     let archive = experiment.reads_archive().then(|| context.open_to_read()).transpose()?;
     let mut note = |step: &str| tracing::info!("{step}");
-    // A file that is not there or not right is the user's to mend.
+    // A file that is missing or wrong is an error of the input.
     let findings = experiment.run(archive.as_ref(), &mut note).map_err(usage)?;
     if context.json {
         print_json(&findings.results)?;

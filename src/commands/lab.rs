@@ -68,7 +68,7 @@ fn compare_orders(
 ) -> anyhow::Result<Exit> {
     let bad = orders.iter().find(|order| !order.can_collect());
     if let Some(order) = bad {
-        return Err(usage(anyhow::anyhow!("a crawler cannot go by the order {order}")));
+        return Err(usage(anyhow::anyhow!("a crawler cannot use the order {order}")));
     }
     let outcomes = nenrin_lab::crawl::compare_orders(options, orders).map_err(usage)?;
     let broken = outcomes.iter().any(|outcome| !outcome.violations.is_empty());

@@ -6,7 +6,6 @@ use nenrin_archive::{
 };
 use nenrin_state::{Outcome, PageFilter, SiteId, State, VersionQuery, VisitFilter};
 use nenrin_urls::CanonicalUrl;
-use serde_json::json;
 
 use super::Context;
 use crate::{
@@ -166,20 +165,11 @@ pub(super) fn cat(context: &Context, args: &CatArgs) -> anyhow::Result<Exit> {
             readable_date(row.at_s)
         )));
     }
-    let head = &archive.store().head(row.version)?;
     if context.json {
-        let version = archive.version(&row)?;
-        print_json(&json!({
-            "url": head.url, "at": rfc3339(head.visited_at_s), "status": head.status,
-            "protocol": head.protocol, "tls": head.tls,
-            "server_address": head.server_address.map(|address| address.to_string()),
-            "request_head": String::from_utf8_lossy(&head.request_head),
-            "response_head": String::from_utf8_lossy(&head.response_head),
-            "body_bytes": head.body_bytes, "digest": format!("blake3:{}", head.digest),
-            "body": String::from_utf8_lossy(version.body()),
-        }))?;
+        print_json(&archive.version(&row)?.as_json())?;
         return Ok(Exit::Done);
     }
+    let head = &archive.store().head(row.version)?;
     let mut out = std::io::stdout().lock();
     if args.headers {
         out.write_all(&head.response_head)?;

@@ -47,7 +47,7 @@ impl Bar {
             let percent = done * 100 / all.max(1);
             if has_lines && percent > last_percent && clock::now_ms() - last_ms >= LINE_EVERY_MS {
                 (last_ms, last_percent) = (clock::now_ms(), percent);
-                // Nobody may be reading it.
+                // Standard error may be closed.
                 let _ = writeln!(io::stderr(), "{percent}% done");
             }
         }

@@ -94,9 +94,8 @@ pub(super) async fn run_until(
         context.config.crawl_options(),
         context.config.fetch.memory.0,
     )?;
-    driver.keep_free(context.config.disk.min_free.0);
+    driver.limit_space(context.config.disk.min_free.0, context.config.quotas());
     driver.render_with(context.config.render_options());
-    driver.keep_within(context.config.quotas());
     reload_when_asked(context, driver.handle())?;
     let notifying = fetcher.clone();
     let handle = driver.handle();

@@ -245,7 +245,10 @@ impl Served {
             state: archive.state().clone(),
             store: Some(archive.store().clone()),
             control,
-            store_stats: store_stats(archive),
+            store_stats: Arc::new({
+                let archive = archive.clone();
+                move || StoreSummary::of(&archive)
+            }),
             replay_base,
             options,
             now_s: clock::now_s,
@@ -287,7 +290,7 @@ fn web_options(settings: &crate::config::Serve) -> anyhow::Result<WebOptions> {
         reader_hash: hash(&settings.reader_password),
         public_reading: settings.public_reading,
         host_names: settings.host_names.clone(),
-        ..WebOptions::new(secret()?)
+        ..WebOptions::new(random_bytes()?)
     })
 }
 
@@ -297,29 +300,6 @@ async fn listen(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> 
             "the {what} cannot listen on {address} ({error}); choose another with --{what} 127.0.0.1:PORT"
         ))
     })
-}
-
-/// Sizes for the interface.
-fn store_stats(archive: &Arc<Archive>) -> Arc<dyn Fn() -> StoreSummary + Send + Sync> {
-    let archive = archive.clone();
-    Arc::new(move || {
-        let (Ok(store), Ok(state), Ok(files)) =
-            (archive.store().stats(), archive.state().stats(), archive.file_bytes())
-        else {
-            return StoreSummary::default();
-        };
-        StoreSummary {
-            raw_bytes: state.raw_bytes,
-            unique_bytes: store.unique_bytes,
-            html_bytes: store.html_bytes,
-            other_bytes: store.other_bytes,
-            index_bytes: files.saturating_sub(store.html_bytes + store.other_bytes),
-        }
-    })
-}
-
-fn secret() -> anyhow::Result<[u8; 32]> {
-    random_bytes()
 }
 
 /// Random bytes from the operating system.

@@ -1,6 +1,6 @@
 use nenrin_archive::{
-    Archive, GivenLogin, Learnt, Outlook, QuotaGuard, Reached, WorthOfSite, learnt_of,
-    log_in_window, site_json, site_lines,
+    Archive, GivenLogin, Learnt, Outlook, Reached, WorthOfSite, learnt_of, log_in_window,
+    site_json, site_lines,
     sites::{find, name_for},
     sites_table, worth_of,
 };
@@ -248,7 +248,7 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
     let archive = context.open_to_read()?;
     let mut sites = archive.state().sites()?;
     sites.retain(|site| site.removed.is_none());
-    let reached = quotas_reached(context, &archive, &sites)?;
+    let reached = archive.quotas_reached(context.config.quotas(), &sites)?;
     if context.json {
         for site in &sites {
             let mut shown = site_json(site);
@@ -265,20 +265,6 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
     }
     print_table(&sites_table(&sites, &reached))?;
     Ok(Exit::Done)
-}
-
-/// The quotas that are reached now.
-fn quotas_reached(
-    context: &Context,
-    archive: &Archive,
-    sites: &[Site],
-) -> anyhow::Result<Vec<Reached>> {
-    let mut guard = QuotaGuard::new(context.config.quotas());
-    guard.know(sites);
-    if !guard.is_needed() {
-        return Ok(Vec::new());
-    }
-    Ok(guard.turn(archive.file_bytes()?, &archive.store().site_bytes()?).0)
 }
 
 /// The site, and what its schedule is expected to bring.

@@ -41,25 +41,11 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
         verified = archive.verify(args.deep, &mut bar.progress())?;
     }
     bar.finish();
-    let (sound, report) = (verified.is_sound(), &verified.store);
-    let exit = if sound { Exit::Done } else { Exit::Damaged };
+    let exit = if verified.is_sound() { Exit::Done } else { Exit::Damaged };
     if context.json {
-        let damage: Vec<_> = report
-            .damage
-            .iter()
-            .map(|damage| {
-                json!({
-                    "what": damage.what, "place": damage.place,
-                    "versions_lost": damage.versions_lost, "versions": damage.versions,
-                })
-            })
-            .collect();
-        print_json(&json!({
-            "sound": sound, "packs": report.packs, "bytes": report.bytes,
-            "versions": report.versions, "deep": args.deep, "damage": damage,
-            "state": verified.state, "repaired": repaired, "unlisted": verified.unlisted,
-            "accepted": verified.accepted, "accepted_versions": accepted,
-        }))?;
+        let mut found = verified.as_json(args.deep);
+        (found["repaired"], found["accepted_versions"]) = (repaired.into(), accepted.into());
+        print_json(&found)?;
         return Ok(exit);
     }
     if accepted > 0 {
@@ -69,15 +55,14 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
     Ok(exit)
 }
 
-/// Restores damaged places by parity; returns how many.
+/// Restores damaged locations by parity; returns how many.
 fn repair(context: &Context) -> anyhow::Result<u64> {
     let archive = context.open_to_change()?;
     let bar = Bar::styled(context, WORK_BAR);
     let repaired = archive.repair(&mut bar.progress())?;
     bar.finish();
     if repaired > 0 && !context.json {
-        let places = if repaired == 1 { "place" } else { "places" };
-        say(format!("{repaired} damaged {places} restored by parity"))?;
+        say(format!("{} restored by parity", counted(repaired, "damaged location")))?;
     }
     Ok(repaired)
 }
@@ -92,11 +77,7 @@ pub(super) fn reindex(context: &Context) -> anyhow::Result<Exit> {
     nenrin_search::delete_index(archive.folder())?;
     bar.finish();
     if context.json {
-        print_json(&json!({
-            "versions": found.versions, "adopted": found.adopted, "new_sites": found.new_sites,
-            "lost": found.lost, "lost_of_index": found.lost_of_index.count,
-            "state_began_anew": found.aside.is_some(),
-        }))?;
+        print_json(&found.as_json())?;
     } else {
         found.text().into_iter().try_for_each(say)?;
     }

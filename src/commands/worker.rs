@@ -248,8 +248,7 @@ fn begin(
         let options = CrawlOptions { unstored_max: UNSTORED_MAX, ..config.crawl_options() };
         let memory_bytes = config.fetch.memory.0;
         let mut driver = Driver::holding(&archive, fetcher, options, memory_bytes, Some(PAUSES))?;
-        driver.keep_free(config.disk.min_free.0);
-        driver.keep_within(config.quotas());
+        driver.limit_space(config.disk.min_free.0, config.quotas());
         driver.share_quotas(taken);
         driver.render_with(config.render_options());
         Ok((archive, driver))

@@ -131,7 +131,7 @@ async fn read(
             let _ = done.send(read_fetched(&store, &read_order, &read, clock::now_s(), appetite));
         };
         match at_once && !appetite.is_large() {
-            // If it fails, nobody answers, as on another thread.
+            // If it fails, there is no answer, as on another thread.
             true => drop(panic::catch_unwind(AssertUnwindSafe(job))),
             false => threads.add(appetite.is_large(), job),
         }

@@ -107,7 +107,7 @@ pub struct Archive {
     lock: Option<Lock>,
     /// The epoch of the lease by which this is held.
     epoch: Option<Epoch>,
-    /// Who only reads a shared archive changes content part by part.
+    /// A process that only reads a shared archive changes content part by part.
     parts: Option<Arc<dyn Parts>>,
     aside: Option<StateAside>,
 }

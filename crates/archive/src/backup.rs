@@ -31,7 +31,7 @@ const TRIES: usize = 5;
 /// Files of the archive's folder that are not part of a copy: they are made again.
 const LEFT_OUT: [&str; 3] = [STATE, INDEX, "nenrin.lock"];
 
-/// What a backup came to.
+/// The result of a backup.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct BackedUp {
     /// Packs of the archive.

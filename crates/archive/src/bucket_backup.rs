@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn a_backup_that_was_cut_short_goes_on() {
         let bucket = Bucket::with(0..40);
-        // Only the beginning is there, and a pack that no list names.
+        // The bucket has only the beginning, and a pack that no list names.
         let of = fs::canonicalize(bucket.0.archive.folder()).unwrap();
         begin_contents(&bucket.place(), of).unwrap();
         assert!(bucket.refused("r").contains("complete"));

@@ -84,7 +84,7 @@ pub struct Machine {
     pub contact: String,
 }
 
-/// File systems that are no local disk.
+/// File systems that are not on a local disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSystem {
     /// In memory: gone after a restart.

@@ -12,7 +12,7 @@
 //! - [`Download`]: a site or a page as one file;
 //! - `upkeep`: verify, reindex, compact;
 //! - `retention`: pruning by rule, removing sites;
-//! - [`QuotaGuard`] and [`DiskGuard`]: when collecting pauses for want of space;
+//! - [`SpaceGuard`] with [`QuotaGuard`] and [`DiskGuard`]: when collecting pauses for want of space;
 //! - [`doctor`]: what is wrong with the machine or the archive, and what to do;
 //! - [`changes`]: what changed, by time and between two dates, with titles and the lines that say most;
 //! - [`PageSearch`]: looking for pages by any part of address or title;
@@ -56,6 +56,7 @@ mod retention;
 mod retry;
 mod shared;
 pub mod sites;
+mod space;
 mod spans;
 mod storing;
 mod tables;
@@ -93,17 +94,19 @@ pub use shared::{
     Arrived, LEASE, LEASE_SAFE, LoadGauge, PAUSES, Pauses, SharedArchive, SharedPlaces, Turn,
     UNSTORED_MAX, Worker, left_by, taken_by,
 };
+pub use space::SpaceGuard;
 pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};
 pub use storing::{StoreJob, StoreWork};
 pub use tables::WrittenTables;
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};
 pub use views::{
-    ArchiveSizes, ChosenRound, Collected, DueReason, FoundPage, Learnt, Outlook, PAGE_HEADER,
-    PageDue, PageQuery, PageRenderings, PageResult, PageSearch, PageSort, ROUND_HEADER, Reasons,
-    SiteStructure, SkippedPages, VISIT_HEADER, WorthOfSite, families_table, first_versions,
-    joined_days, joined_rounds, joined_sites, learnt_of, outlook, renderings_of, round_cells,
-    round_json, rounds_table, shown_worth, site_json, site_lines, site_structure, sites_table,
-    structure_line, tops_table, version_json, versions_table, visit_json, visit_rows, worth_of,
+    ArchiveSizes, ChosenRound, Collected, DueBy, DueReason, FoundPage, Learnt, Outlook,
+    PAGE_HEADER, PageDue, PageQuery, PageRenderings, PageResult, PageSearch, PageSort,
+    ROUND_HEADER, Reasons, SiteStructure, SkippedPages, VISIT_HEADER, WorthOfSite, families_table,
+    first_versions, joined_days, joined_rounds, joined_sites, learnt_of, outlook, renderings_of,
+    round_cells, round_json, rounds_table, shown_worth, site_json, site_lines, site_structure,
+    sites_table, structure_line, tops_table, version_json, versions_table, visit_json, visit_rows,
+    worth_of,
 };
 pub use visiting::{LargeTurn, ReadingThreads, links_of_stored, put_exchange, read_fetched};
 pub use warc::{

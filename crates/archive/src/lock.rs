@@ -27,7 +27,7 @@ pub(crate) struct Lock {
     pub(crate) has_unrecorded_requests: bool,
 }
 
-/// What became of a try to take the lock.
+/// The result of an attempt to take the lock.
 pub(crate) enum Taken {
     Free(Lock),
     Held {

@@ -4,8 +4,9 @@ use nenrin_extract::decode_content;
 use nenrin_state::{State, StateError, VersionQuery, VersionRow};
 use nenrin_store::Version;
 use nenrin_urls::{CanonicalUrl, VersionId};
+use serde_json::{Value, json};
 
-use crate::{Archive, ArchiveError, Result, head};
+use crate::{Archive, ArchiveError, Result, head, spans::rfc3339};
 
 /// The most that a body may grow to when its content coding is undone.
 const DECODED_MAX_BYTES: usize = 1 << 30;
@@ -53,6 +54,20 @@ impl PageVersion {
         decoded.map_err(|error| ArchiveError::Coding {
             url: self.url().clone(),
             reason: error.to_string(),
+        })
+    }
+
+    /// For programs: all that is stored of it, as text.
+    pub fn as_json(&self) -> Value {
+        let head = &self.stored.head;
+        json!({
+            "url": head.url, "at": rfc3339(head.visited_at_s), "status": head.status,
+            "protocol": head.protocol, "tls": head.tls,
+            "server_address": head.server_address.map(|address| address.to_string()),
+            "request_head": String::from_utf8_lossy(&head.request_head),
+            "response_head": String::from_utf8_lossy(&head.response_head),
+            "body_bytes": head.body_bytes, "digest": format!("blake3:{}", head.digest),
+            "body": String::from_utf8_lossy(self.body()),
         })
     }
 

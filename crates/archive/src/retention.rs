@@ -2,8 +2,8 @@
 //!
 //! The order of a prune makes it safe to be cut short: the state drops versions and lists them as
 //! being pruned in one transaction, the store forgets them, the list is cleared. The next prune
-//! begins with what is still listed. Bytes are given back by `compact`, which rewrites what other
-//! versions refer to.
+//! begins with what is still listed. `compact` frees their space: it rewrites what other versions
+//! refer to.
 
 use nenrin_state::{KeptVersion, PageId, PruneRow, PruneRule, Removal, Site, SiteId};
 use nenrin_store::VersionId;
@@ -42,7 +42,7 @@ impl Archive {
     }
 
     /// Drops the versions of a site that a rule does not keep, after finishing a prune that was cut
-    /// short before. [`Archive::compact`] gives their space back.
+    /// short before. [`Archive::compact`] frees their space.
     pub fn prune(&self, site: &Site, rule: &PruneRule, now_s: i64) -> Result<Pruned> {
         if let Some(parts) = self.parts() {
             let mut all = Pruned::default();

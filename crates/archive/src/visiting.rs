@@ -21,7 +21,7 @@ pub(crate) const LINKS_FROM_MAX_BYTES: u64 = 16 << 20;
 /// Storing a smaller body takes too little time to be stopped.
 const STOPPABLE_BYTES: u64 = 1 << 20;
 
-/// More threads that read would take more memory than they save time.
+/// More threads that read would cost memory and save little time.
 const READERS_MAX: usize = 8;
 
 /// Reads an exchange as [`read_exchange`] does, compared with the version before in the store.

@@ -1,4 +1,4 @@
-//! One request and what came of it, as the machine sees it.
+//! One request and its result, as the machine sees it.
 
 use std::time::Duration;
 
@@ -127,7 +127,7 @@ impl FetchOrder {
         }
     }
 
-    /// How much of the body is received, where that is not for the site to say.
+    /// How much of the body is received, where that does not depend on the site.
     pub fn limit(&self) -> Option<BodyLimit> {
         match self.purpose {
             Purpose::Page => None,
@@ -137,8 +137,8 @@ impl FetchOrder {
         }
     }
 
-    /// How long the request may take, where that is not for the site to say: nothing of its server is
-    /// asked for meanwhile.
+    /// How long the request may take, where that does not depend on the site. Its server gets no
+    /// other request meanwhile.
     pub fn timeout(&self) -> Option<Duration> {
         match self.purpose {
             Purpose::Page | Purpose::Sitemap => None,

@@ -220,7 +220,7 @@ pub enum Command {
         site: SiteId,
         /// The page whose answer showed it.
         url: CanonicalUrl,
-        /// What in the answer showed it.
+        /// How the answer showed it.
         reason: Reason,
     },
     /// A link was not followed, or not as it is written; the first of its kind on its server. It is

@@ -2,10 +2,10 @@
 //!
 //! Both are counted in the one number that the state keeps, so that chains of either end.
 
-/// More redirects in a row cannot be counted.
+/// Redirects in a row are counted up to this number.
 pub(crate) const REDIRECTS_MAX: u32 = 63;
 /// Frames, images, styles inside each other: a frame, its style, what that imports, a font of it,
-/// and room for more.
+/// and some more.
 pub(crate) const LEVELS_MAX: u32 = 6;
 
 /// Redirects in a row.

@@ -109,7 +109,7 @@ impl Probe {
         self.look = Look::Honest;
     }
 
-    /// Whether the top page must be seen whole: there is nothing to hold the probe against.
+    /// Whether the top page must be seen whole: there is nothing to compare the probe with.
     pub fn wants_top(&self) -> bool {
         self.wants_fingerprints() && self.top.is_none()
     }

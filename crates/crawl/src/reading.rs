@@ -27,7 +27,7 @@ const ROBOTS_MAX_BYTES: usize = 512 << 10;
 const GUARD_MAX_BYTES: usize = 512 << 10;
 /// Larger bodies are not compared: it would take seconds.
 pub const COMPARED_MAX_BYTES: usize = 8 << 20;
-/// Almost no body becomes more times larger when it is decoded.
+/// Almost every body grows by at most this factor when it is decoded.
 const USUAL_RATIO: usize = 8;
 /// What reading takes for each decoded byte: the text, its links, and the version before.
 const MEMORY_PER_BYTE: u64 = 5;
@@ -377,7 +377,7 @@ pub fn content_mark(status: u16, body: &[u8], location: Option<&str>) -> Content
     finish_mark(hasher, status, location)
 }
 
-/// The same of a body that is read.
+/// The same as [`content_mark`], of a body that is read from a file or a buffer.
 fn mark_of(
     status: u16,
     mut body: impl io::Read,

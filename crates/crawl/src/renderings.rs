@@ -86,7 +86,7 @@ pub struct Family {
     pub scripts: u64,
 }
 
-/// What rendering a page came to.
+/// The result of rendering a page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rendered {
     /// Whether there is no browser, so that nothing can be rendered.

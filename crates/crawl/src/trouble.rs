@@ -6,7 +6,7 @@ use nenrin_lang::Reason;
 use crate::answer::Trouble;
 
 impl Trouble {
-    /// The trouble behind a request that brought no answer.
+    /// Why a request brought no answer.
     pub fn of(failure: &FetchFailure) -> Self {
         Self {
             reason: Reason::Unfetched(failure.into()),

@@ -118,7 +118,7 @@ pub enum FetchFailure {
         /// What went wrong.
         reason: String,
     },
-    /// The body came and could not be put into a file: most often the disk has no room.
+    /// The body came and could not be put into a file: most often because the disk is full.
     Unkept {
         /// The host in the URL.
         host: String,

@@ -377,7 +377,7 @@ impl Fetcher {
                 }
                 Ok(Err(error)) => {
                     if is_without_descriptors(&error) {
-                        // Connections that nobody uses make room for the next request.
+                        // Connections that are not in use are closed for the next request.
                         self.shared.idle_pool().pool.drop_all();
                     }
                     failure = prepared.unconnected(format!("{address}: {error}"));

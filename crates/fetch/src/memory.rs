@@ -8,12 +8,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::body::{Body, Spooled};
 
-/// A body stays in memory up to this size, if there is room. Most pages are smaller.
+/// A body stays in memory up to this size, if memory is free. Most pages are smaller.
 const MEMORY_MAX_BYTES: usize = 256 << 10;
-/// Without room in memory, so much of a body is gathered before it goes to its file.
+/// Without free memory, this much of a body is gathered before it goes to its file.
 const GATHERED_BYTES: usize = 16 << 10;
-/// So much of every body may go to its file as long as the disk takes it: a disk that is as full as
-/// that is for the store to report.
+/// So much of every body may go to its file as long as the disk takes it: if the disk is fuller
+/// than that, the store reports it.
 const ALWAYS_SPOOLED_BYTES: u64 = 4 << 20;
 /// The unit in which memory is counted.
 const UNIT_BYTES: u64 = 1024;
@@ -22,7 +22,7 @@ const UNIT_BYTES: u64 = 1024;
 /// larger bodies go. Clones share it.
 ///
 /// Half of it is for bodies: those that do not fit go to files. The other half is for reading them:
-/// who reads waits until there is room. So neither can keep the other from going on.
+/// a reader waits until some is free. So neither can block the other.
 #[derive(Debug, Clone)]
 pub struct Memory(Arc<Shared>);
 
@@ -41,7 +41,7 @@ struct Shared {
 pub struct Share(OwnedSemaphorePermit);
 
 impl Share {
-    /// Gives back all but so many bytes.
+    /// Releases all but this many bytes.
     pub fn shrink_to(&mut self, bytes: u64) {
         let surplus = self.0.num_permits().saturating_sub(units(bytes) as usize);
         drop(self.0.split(surplus));
@@ -69,9 +69,9 @@ impl Memory {
         Arc::clone(&self.0.reading).acquire_many_owned(wanted).await.ok().map(Share)
     }
 
-    /// The disk has so much room beside the files of bodies: they may take half of it, because what
-    /// is in them is stored next.
-    pub fn set_room(&self, free_bytes: u64) {
+    /// The disk has this much free space beside the files of bodies: they may take half of it,
+    /// because what is in them is stored next.
+    pub fn set_spare_bytes(&self, free_bytes: u64) {
         let most = self.spooled_bytes().saturating_add(free_bytes / 2);
         self.0.spool_max_bytes.store(most, Ordering::Relaxed);
     }
@@ -101,7 +101,7 @@ impl Memory {
             return Ok(());
         }
         self.unspool(bytes);
-        Err(io::Error::new(io::ErrorKind::StorageFull, "the disk has no room for it"))
+        Err(io::Error::new(io::ErrorKind::StorageFull, "the disk has no space for it"))
     }
 
     pub(crate) fn unspool(&self, bytes: u64) {
@@ -123,7 +123,7 @@ pub(crate) struct Receiving<'m> {
 }
 
 impl<'m> Receiving<'m> {
-    /// Without memory to share, everything is held in memory: the caller limits its size.
+    /// Without a shared limit, everything is held in memory: the caller limits its size.
     pub(crate) fn new(memory: Option<&'m Memory>, announced: Option<u64>) -> Self {
         let expected = announced.map_or(MEMORY_MAX_BYTES, |bytes| {
             usize::try_from(bytes).unwrap_or(usize::MAX).min(MEMORY_MAX_BYTES)

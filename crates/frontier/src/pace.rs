@@ -9,7 +9,7 @@ pub struct Politeness {
     pub response_pause_max_ms: i64,
     /// The longest crawl-delay that is honoured in full.
     pub crawl_delay_max_ms: i64,
-    /// First rest after trouble without Retry-After; doubles each time.
+    /// First rest after a failure without Retry-After; doubles each time.
     pub rest_first_ms: i64,
     /// The longest rest.
     pub rest_max_ms: i64,
@@ -69,7 +69,7 @@ pub struct Pace {
     pub resting_until_ms: Option<i64>,
     /// Failures in a row.
     pub strikes: u32,
-    /// When the last trouble was.
+    /// When the last failure was.
     pub trouble_ms: Option<i64>,
 }
 

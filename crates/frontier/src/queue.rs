@@ -103,7 +103,7 @@ pub struct FrontierStats {
     pub servers: usize,
     /// Servers with a request under way.
     pub busy: usize,
-    /// Servers that are left alone after trouble.
+    /// Servers that are left alone after a failure.
     pub resting: usize,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Each page is visited daily for the learning days; the days with a change give its rate. The
 //! rest of the window is visited at even intervals by each allocation, all with the same number of
-//! visits per day. Logs do not tell which pages carry Last-Modified: a fixed half does here, chosen
+//! visits per day. Logs do not say which pages carry Last-Modified: a fixed half does here, chosen
 //! by the page's number, and their versions count as dated without delay.
 
 mod figures;

@@ -36,7 +36,7 @@ pub trait Experiment {
     /// Whether it takes its pages from the archive.
     fn reads_archive(&self) -> bool;
 
-    /// Carries it out. `note` hears of each step of a long one.
+    /// Carries it out. `note` is called with each step of a long one.
     ///
     /// # Errors
     /// When a file or setting cannot be used, or the archive cannot be read.

@@ -1,7 +1,6 @@
 /// A sentence in English and its Japanese translation. Holes in the English one are `{}` for any
-/// text, `{d}` for a length of time, `{t}` for a sentence and `{!}` for a sentence that must be
-/// known; in the Japanese one they are numbered from 0. The first match is used, so general phrases
-/// come last.
+/// text, `{t}` for a sentence and `{!}` for a sentence that must be known; in the Japanese one they
+/// are numbered from 0. The first match is used, so general phrases come last.
 pub(crate) type Phrase = (&'static str, &'static str);
 
 pub(crate) const PHRASES: &[Phrase] = &[
@@ -123,44 +122,6 @@ pub(crate) const PHRASES: &[Phrase] = &[
     (
         "the {} body of {} bytes decodes to more than {} bytes, beyond the ratio of {}",
         "{0} の本文（{1} バイト）を展開すると {2} バイトを超え、上限の {3} 倍を上回ります",
-    ),
-    // Why a page is due.
-    ("with its site's next round", "サイトの次の収集のときに"),
-    ("never visited yet", "まだ訪問していません"),
-    ("{!}; changes mostly between {} and {} UTC", "{0}。変化は主に協定世界時の {1}〜{2}"),
-    (
-        "{!}, sooner because pages near it changed ({}%)",
-        "{0}。近くのページの変化により早めます（{1}%）",
-    ),
-    (
-        "{!}, later because pages near it did not change ({}%)",
-        "{0}。近くのページに変化がないため遅らせます（{1}%）",
-    ),
-    ("{!}, so it is visited every {d}", "{0}のため、{1}ごとに訪問します"),
-    ("{!}: every {d}; {!}", "{0}（{1}ごと）。{2}"),
-    ("{!}: every {d}", "{0}（{1}ごと）"),
-    ("changes about {} times a day ({}% sure)", "1日に約 {0} 回変わる見込み（確信度 {1}%）"),
-    ("changes about every {d} ({}% sure)", "約{0}ごとに変わる見込み（確信度 {1}%）"),
-    ("first interval", "最初の間隔"),
-    ("fixed interval", "一定の間隔"),
-    ("no change seen yet", "まだ変更を見ていない"),
-    ("changes at nearly every visit", "ほぼ訪問のたびに変わる"),
-    ("estimated rate of change", "推定した変更頻度"),
-    ("changes are rare", "めったに変わらない"),
-    ("changed at the last visit", "前回の訪問で変わっていた"),
-    ("unchanged at the last visit", "前回の訪問で変わっていなかった"),
-    ("unchanged, interval not lengthened yet", "変わっておらず、間隔はそのまま"),
-    ("share of the budget", "予算の配分"),
-    ("a change is likely enough", "変わった見込みが高い"),
-    ("announced change", "変更の通知があった"),
-    (
-        "not there ({}×), checked less and less often",
-        "存在しません。間隔を延ばしながら確認（{0} 回）",
-    ),
-    ("refused; tried less and less often", "取得が許されていません。間隔を延ばしながら確認"),
-    (
-        "failed {}× in a row; tried again after {d} to {d}",
-        "{0} 回続けて失敗。{1}から{2}の間隔で再試行",
     ),
     // A first look at a site.
     ("no answer within 20 seconds", "20 秒以内に応答がありません"),

@@ -27,8 +27,6 @@ fn phrase(noted: &str, depth: u32) -> Option<String> {
 /// The translated content of a hole, by its kind.
 fn filled(kind: &str, text: &str, depth: u32) -> Option<String> {
     match kind {
-        // A length of time.
-        "d" => duration(text),
         // A sentence, translated if it is known.
         "t" => Some(phrase(text, depth + 1).unwrap_or_else(|| text.to_owned())),
         // A sentence that must be known, or the whole phrase does not match.
@@ -73,21 +71,6 @@ fn put_in(ja: &str, holes: &[String]) -> String {
     out
 }
 
-/// `90s`, `15m`, `12h`, `7d` in words.
-fn duration(text: &str) -> Option<String> {
-    let unit = text.chars().last()?;
-    let name = match unit {
-        's' => "秒",
-        'm' => "分",
-        'h' => "時間",
-        'd' => "日",
-        _ => return None,
-    };
-    let number = &text[..text.len() - unit.len_utf8()];
-    number.parse::<f64>().ok()?;
-    Some(format!("{number}{name}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,7 +112,7 @@ mod tests {
         for (en, ja) in PHRASES {
             let kinds: Vec<&str> =
                 en.split('{').skip(1).filter_map(|p| p.split('}').next()).collect();
-            assert!(kinds.iter().all(|kind| ["", "d", "t", "!"].contains(kind)), "{en}");
+            assert!(kinds.iter().all(|kind| ["", "t", "!"].contains(kind)), "{en}");
             for part in ja.split('{').skip(1) {
                 let number: usize = part.split('}').next().unwrap().parse().unwrap();
                 assert!(number < kinds.len(), "{ja} has no hole {number}");

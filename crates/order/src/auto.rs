@@ -14,7 +14,7 @@ const HAND_ON_RATIO: f32 = 0.15;
 /// because pages of one site link to each other.
 const RETURNED: f32 = 0.4;
 /// Score that top pages get together for each known page, beside what links give them: what is near
-/// them is more important than the links seen so far can tell.
+/// them is more important than the links seen so far show.
 const TOP_SHARE: f32 = 0.02;
 /// Top pages get more once their part has grown by this factor.
 const TOP_GROWTH: f32 = 1.15;

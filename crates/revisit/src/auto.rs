@@ -105,7 +105,7 @@ impl Belief {
     }
 }
 
-/// A whole number near one; which, chance decides, so that the mean is right.
+/// A whole number next to a fraction, up or down by chance, so that the mean is right.
 fn dithered(number: f32, salt: u32) -> u32 {
     let dither = (salt.wrapping_mul(0x9e37_79b9) >> 8) as f32 / (1 << 24) as f32;
     (number + dither) as u32

@@ -22,7 +22,7 @@ use self::group::{Event, Group, Sign};
 use crate::DAY_S;
 use crate::page_groups::hash;
 
-/// Groups that are remembered at once; those unheard of for longest are forgotten first.
+/// Groups that are remembered at once; those without a visit for longest are forgotten first.
 const GROUPS_MAX: usize = 4_096;
 /// Pages whose links are remembered at once.
 const HUBS_MAX: usize = 32;
@@ -99,7 +99,7 @@ pub struct Companions {
 struct Hub {
     group: u64,
     event: Event,
-    /// Sorted.
+    /// The pages that it linked to, sorted.
     targets: Vec<u32>,
 }
 

@@ -10,14 +10,19 @@ pub(crate) fn parse_duration(text: &str) -> Result<i64, RevisitError> {
 
 /// A duration for people, to a tenth of its unit: `3.1d` rather than `4483m`.
 pub(crate) fn about(seconds: i64) -> String {
+    let (number, unit) = rounded(seconds);
+    format!("{number}{unit}")
+}
+
+/// A duration as a number, to a tenth, and its unit: `s`, `m`, `h` or `d`.
+pub fn rounded(seconds: i64) -> (f64, char) {
     let (unit_s, unit) = match seconds {
         ..120 => (1.0, 's'),
         120..3_600 => (60.0, 'm'),
         3_600..172_800 => (3_600.0, 'h'),
         _ => (DAY_S as f64, 'd'),
     };
-    let tenths = (seconds as f64 / unit_s * 10.0).round() / 10.0;
-    format!("{tenths}{unit}")
+    ((seconds as f64 / unit_s * 10.0).round() / 10.0, unit)
 }
 
 #[cfg(test)]

@@ -94,8 +94,8 @@ impl PageHistory {
     }
 
     /// The chance, by the page's own past, that it changes within a time; `None` before it was seen
-    /// twice. Its rate leans on the usual one of its site, by as much as two visits tell: pages that
-    /// were just seen changed are mostly not as fast as that one gap suggests.
+    /// twice. Its rate leans on the usual one of its site, by as much as two visits show: pages
+    /// that were just seen changed are mostly not as fast as that one gap suggests.
     pub(crate) fn chance_within(&self, gap_s: i64, usual_per_s: f64) -> Option<f64> {
         let gaps = self.visits.checked_sub(1).filter(|&gaps| gaps > 0)?;
         if let Learnt::Belief(belief) = &self.learnt {
@@ -110,7 +110,7 @@ impl PageHistory {
         Some(1.0 - same.powf(gap_s as f64 / mean_s.max(1.0)))
     }
 
-    /// Versions that came and went unseen between its visits, as far as the rate tells; `None` before
+    /// Versions that came and went unseen between its visits, by its estimated rate; `None` before
     /// it was seen twice.
     ///
     /// Where only sums are kept, all gaps with a change are taken to be as long as their mean.

@@ -49,6 +49,7 @@ pub use auto::{
 };
 pub use budget::{Allocation, Claim, VisitBounds, Weights, allocate};
 pub use companions::{Circle, Companions, NEAR_MAX, PagesByPath, Seen, pages_near};
+pub use duration::rounded;
 pub use error::RevisitError;
 pub use history::PageHistory;
 pub use limits::{DAY_S, Limits};
@@ -59,7 +60,7 @@ pub use outcome::Outcome;
 pub use overflow::Overflow;
 pub use page_groups::PageGroups;
 pub use policy::{Explanation, Neighbourhood, Next, Reason, RevisitPolicy, Rule, SharedByPages};
-pub use scheduler::{KnownPage, NEWS, PageRevisitScheduler, Planned, WORTH_MAX_S, Why};
+pub use scheduler::{FAILED_S, KnownPage, NEWS, PageRevisitScheduler, Planned, WORTH_MAX_S, Why};
 pub use settings::{PathInterval, RevisitSettings};
 pub use signal::{Signal, SignalKind};
 pub use spec::PolicySpec;

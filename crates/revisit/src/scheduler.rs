@@ -12,10 +12,11 @@ use crate::{
 /// First wait for a page that is gone, refused or failed, and the longest; doubles each time.
 const GONE_S: (i64, i64) = (DAY_S, i64::MAX / 4);
 const REFUSED_S: (i64, i64) = (DAY_S, 30 * DAY_S);
-const FAILED_S: (i64, i64) = (3_600, 7 * DAY_S);
+/// The same for a page whose visits fail.
+pub const FAILED_S: (i64, i64) = (3_600, 7 * DAY_S);
 /// Fewer visits than this never make it worth writing what the pages share.
 const KEEP_VISITS: u64 = 16;
-/// By how much the chance that a page did not change must fall for its neighbours to count.
+/// Neighbours count if they lower the chance that a page did not change to this share.
 pub const NEWS: f64 = 0.7;
 /// Pages that are worth more count as if they had waited this long.
 pub const WORTH_MAX_S: i64 = 1_000 * DAY_S;
@@ -281,7 +282,7 @@ impl PageRevisitScheduler {
         let price = self.policy.chance_worth(&history, groups);
         let price = price.unwrap_or_else(|| self.companions.usual_hit_share());
         let chance = self.companions.chance(page.server, page.path, (last_s, now_s), own)?;
-        // What its own past alone makes worth a visit is the policy's to plan.
+        // A visit that is worth it by the page's own past alone is planned by the policy.
         let is_news = 1.0 - chance <= self.news * (1.0 - own);
         (is_news && price <= chance).then_some(chance)
     }

@@ -80,7 +80,7 @@ pub enum StateError {
         /// The name.
         name: String,
     },
-    /// What was deleted cannot be given back.
+    /// What was deleted cannot be restored.
     #[error("the content of site {name} was deleted; register it again to collect it again")]
     SiteDeleted {
         /// The site's number.

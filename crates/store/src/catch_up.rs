@@ -43,7 +43,7 @@ pub(crate) fn catch_up(
         let Some(number) = pack_number(&name) else { continue };
         next_pack = next_pack.max(number + 1);
         if index.replaced.contains(&number) {
-            // Who only reads leaves it there.
+            // A process that only reads leaves it there.
             backend.delete(&name).map_err(from_backend)?;
             continue;
         }

@@ -1,7 +1,7 @@
 //! A chunk is the unit that is written, checked and lost as a whole.
 //!
-//! Its checksum covers the pack's number and its own offset: a chunk at another place, for instance
-//! inside a body that a website served, is never taken for a chunk of the archive.
+//! Its checksum covers the pack's number and its own offset: a chunk at another position, for
+//! instance inside a body that a website served, is never taken for a chunk of the archive.
 
 use crate::wire::{Malformed, Reader};
 

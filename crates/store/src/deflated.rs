@@ -15,7 +15,7 @@ pub(crate) const MAX_EXPANSION: usize = 1032;
 /// What is known of a body before it is stored.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Packing<'a> {
-    /// Nothing.
+    /// Nothing is known.
     #[default]
     Unknown,
     /// Somebody tried to compress it, and it did not become smaller.

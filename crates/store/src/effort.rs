@@ -8,7 +8,7 @@ use crate::options::StoreOptions;
 const LONG_QUEUE: usize = 48;
 /// From so many on, a step less is done.
 const GROWING_QUEUE: usize = 16;
-/// Busy for a larger share of the time than this, there is no time to spare.
+/// Above this share of busy time, no time is left for better compression.
 const BUSY: f64 = 0.7;
 /// A step more must leave at least half of the time free.
 const FREE: f64 = 0.5;

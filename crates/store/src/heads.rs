@@ -97,7 +97,7 @@ fn escape(out: &mut Vec<u8>, text: &[u8]) {
     }
 }
 
-/// Gives the heads back, in the order in which they were pushed.
+/// Restores the heads, in the order in which they were pushed.
 pub(crate) struct HeadReader<'a> {
     templates: Vec<&'a [u8]>,
     seen: usize,

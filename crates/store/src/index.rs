@@ -99,7 +99,7 @@ impl Index {
     /// The index in this file, if it is one that can be used.
     pub(crate) fn find(path: &Path) -> Result<Option<Self>, StoreError> {
         match Self::found(path) {
-            // Where there is no room for more, it is read with what there is.
+            // Where there is no memory for more, it is read with what there is.
             Err(StoreError::NoRoom { .. }) => {
                 let alone = open_alone(path).map_err(StoreError::from);
                 alone.and_then(Self::adopt_as_it_is)
@@ -548,7 +548,7 @@ fn is_refused(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(CannotOpen | PermissionDenied | ReadOnly))
 }
 
-/// Opens the file without the memory that several connections share, for which there is no room.
+/// Opens the file without the memory that several connections share, for which there is no space.
 /// Nobody else can open it meanwhile.
 fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;

@@ -9,7 +9,7 @@
 //!   [`MemoryBackend`] and [`FaultyBackend`];
 //! - `pack`, `chunk`, `bodies`, `rows`, `parity`, `directory`: the format, described in
 //!   `docs/format.md`;
-//! - `packfile`, `mend`, `listing`: a pack read as it is, over damaged places, by its directory;
+//! - `packfile`, `mend`, `listing`: a pack read as it is, over damaged locations, by its directory;
 //! - `put`, `group`, `compress`, `cut`, `similar`: writing, and what a new page is compressed against;
 //! - [`Effort`], [`EffortGauge`]: how much work a new body is worth;
 //! - `compact`, `recode`: everything written again, small;

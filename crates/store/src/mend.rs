@@ -1,4 +1,4 @@
-//! Reading over damage: parity restores any one damaged place among the chunks in front of it.
+//! Reading over damage: parity restores any one damaged location among the chunks in front of it.
 //!
 //! Parity joined with the stripes as they are now gives zeros where nothing changed, and else the
 //! difference that the damage made. In which stripe the damage is, the checksums of chunks say: the

@@ -7,9 +7,9 @@ use crate::packfile::PackFile;
 use crate::store::Store;
 
 impl Store {
-    /// Reads every pack and writes what parity restores in place of what is damaged. Returns how many
-    /// places were damaged and are not any more. `progress` is called with bytes done and bytes in
-    /// all.
+    /// Reads every pack and writes what parity restores in place of what is damaged. Returns how
+    /// many locations were damaged and are not any more. `progress` is called with bytes done and
+    /// bytes in all.
     pub fn repair(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<u64, StoreError> {
         // Compacting must not replace a pack meanwhile.
         let _quiet = self.compacting.lock().unwrap_or_else(std::sync::PoisonError::into_inner);

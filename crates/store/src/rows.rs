@@ -287,7 +287,7 @@ fn put_urls(raw: &mut Vec<u8>, rows: &[Row]) {
     raw.extend_from_slice(&rests);
 }
 
-/// Gives the URLs back, in order.
+/// Restores the URLs, in order.
 struct UrlReader<'a> {
     lengths: Reader<'a>,
     rests: Reader<'a>,

@@ -75,8 +75,8 @@ pub struct Store {
     pub(crate) compacting: Mutex<()>,
     /// Held during a sync.
     pub(crate) syncing: Mutex<()>,
-    /// For who only reads what others write: whether the index was asked lately, and whether it is to
-    /// learn what they wrote before it is asked again.
+    /// For a process that only reads what others write: whether the index was asked lately, and
+    /// whether it is to learn what they wrote before it is asked again.
     is_used: AtomicBool,
     is_behind: AtomicBool,
 }
@@ -181,8 +181,8 @@ impl Store {
         Ok(())
     }
 
-    /// Learns what others have written since the index was brought up to the packs: for who only
-    /// reads an archive that others write.
+    /// Learns what others have written since the index was brought up to the packs: for a process
+    /// that only reads an archive that others write.
     pub fn catch_up(&self) -> Result<(), StoreError> {
         let _turn = self.syncing.lock().unwrap_or_else(PoisonError::into_inner);
         catch_up::catch_up(&*self.backend, &mut self.lock_index()).map(drop)

@@ -1,6 +1,6 @@
-//! A compaction that is under way is noted beside the packs, so that the pack that it was writing can be
-//! given back if it is interrupted: until it is complete, everything is still where it was taken from.
-//! Packs that it had ended stay: the next compaction copies what is in them.
+//! A compaction that is under way is noted beside the packs, so that the pack that it was writing
+//! can be deleted if it is interrupted: until it is complete, everything is still where it was
+//! taken from. Packs that it had ended stay: the next compaction copies what is in them.
 
 use std::collections::BTreeSet;
 

@@ -33,7 +33,7 @@ pub struct NewVersion<'a> {
     pub previous: Option<VersionId>,
 }
 
-/// What storing a version came to.
+/// The result of storing a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Put {
     /// Its number from now on.

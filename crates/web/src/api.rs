@@ -2,11 +2,13 @@
 //! routes, so every route has a description.
 
 mod answers;
+mod call;
 mod changes;
 mod conditions;
 mod document;
 mod export;
 pub(crate) mod human;
+mod lookups;
 mod routes;
 mod schemas;
 mod sites;

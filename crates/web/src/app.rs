@@ -100,6 +100,22 @@ pub struct StoreSummary {
 }
 
 impl StoreSummary {
+    /// The sizes of an archive; zeros where they cannot be read.
+    pub fn of(archive: &nenrin_archive::Archive) -> Self {
+        let (Ok(store), Ok(state), Ok(files)) =
+            (archive.store().stats(), archive.state().stats(), archive.file_bytes())
+        else {
+            return Self::default();
+        };
+        Self {
+            raw_bytes: state.raw_bytes,
+            unique_bytes: store.unique_bytes,
+            html_bytes: store.html_bytes,
+            other_bytes: store.other_bytes,
+            index_bytes: files.saturating_sub(store.html_bytes + store.other_bytes),
+        }
+    }
+
     /// Size of all files of the archive, in bytes.
     pub fn stored_bytes(&self) -> u64 {
         self.html_bytes + self.other_bytes + self.index_bytes

@@ -6,7 +6,7 @@ use std::{net::IpAddr, time::Duration};
 
 use nenrin_fetch::{AddressKind, FetchFailure, Waiting};
 use nenrin_lang::{IncidentDetail, Lang};
-use nenrin_revisit::{CollectingWindow, PathInterval, PolicySpec, Rule, Why};
+use nenrin_revisit::{CollectingWindow, PathInterval, PolicySpec};
 use nenrin_state::{Incident, IncidentKind, PruneRule, SiteId};
 use nenrin_urls::CanonicalUrl;
 use support::{NOW_S, World};
@@ -50,33 +50,6 @@ fn why_a_request_brought_nothing() {
     }
     for failure in failures {
         assert_translated(&failure.to_string());
-    }
-}
-
-#[test]
-fn why_a_page_is_due() {
-    for rule in [
-        Rule::FirstInterval,
-        Rule::Fixed,
-        Rule::NeverChanged,
-        Rule::LowerBound,
-        Rule::Estimate,
-        Rule::UpperBound,
-        Rule::Shortened,
-        Rule::Lengthened,
-        Rule::Kept,
-        Rule::Share,
-        Rule::Worth,
-        Rule::Signal,
-    ] {
-        assert_translated(&format!("{}: every 7d", rule.text()));
-        let why = format!("{}: every 5.3d; changes about every 7.1d (22% sure)", rule.text());
-        assert_translated(&why);
-        assert_translated(&format!("{why}, sooner because pages near it changed (12%)"));
-        assert_translated(&format!("{why}, later because pages near it did not change (3%)"));
-    }
-    for why in [Why::New, Why::Refused, Why::Gone { times: 2 }, Why::Failed { times: 3 }] {
-        assert_translated(&why.to_string());
     }
 }
 

@@ -33,7 +33,7 @@ const IN_MEMORY_MAX: usize = 4_000;
 const WAITING_MAX: usize = 2_000;
 /// Versions read before checking again what people wait for.
 const TOGETHER: usize = 4;
-/// Recent changes that are read before anyone asks.
+/// Recent changes that are read before a person looks at them.
 const RECENT_MAX: usize = 2_000;
 /// Pause between versions that nobody waits for.
 const REST: Duration = Duration::from_millis(50);
@@ -268,7 +268,7 @@ fn work(this: &Weak<ChangeReader>) {
     }
 }
 
-/// What is read before anyone asks: recent changes, newest first, then titles of pages.
+/// What is read before a person looks at it: recent changes, newest first, then titles of pages.
 #[derive(Default)]
 struct ReadAhead {
     todo: VecDeque<Wanted>,

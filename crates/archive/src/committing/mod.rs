@@ -134,14 +134,14 @@ impl StateWork {
         }
     }
 
-    /// When a change is committed at the latest, if the last commit ended at a time: at once, unless
-    /// commits are dear.
+    /// When a change is committed at the latest, if the last commit ended at a time: at once,
+    /// unless each commit has its price.
     fn until(&self, change: &Change, committed: Instant) -> Instant {
         let now = (self.clock)();
         let is_stopping = self.is_stopping.load(Ordering::Relaxed);
         let Some(pause) = self.pause.filter(|_| !is_stopping) else { return now };
         match change {
-            // The machine knows it already, and who takes over counts every server as just asked.
+            // The machine knows it already, and the next holder counts every server as just asked.
             Change::Pace(_) | Change::Robots { .. } | Change::Note(_) => now + PAUSES_MAX * pause,
             _ => committed + pause,
         }

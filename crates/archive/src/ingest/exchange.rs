@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use nenrin_fetch::{Exchange, Protocol};
 
-/// A response as the machine reads it. How it came does not matter to what it says.
+/// A response as the machine reads it, whichever way it came in.
 pub(super) fn exchange(status: u16, response_head: &[u8], body: Vec<u8>) -> Exchange {
     Exchange {
         status,

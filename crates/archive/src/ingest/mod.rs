@@ -76,6 +76,15 @@ impl Ingest<'_> {
     /// Takes one capture in and returns what it means for its page.
     pub fn take(&mut self, capture: &Capture<'_>) -> Result<Outcome> {
         let page = self.archive.state().page(capture.url)?;
+        self.take_of(capture, page)
+    }
+
+    /// The same, where it was looked up what the state knows of the page.
+    pub(crate) fn take_of(
+        &mut self,
+        capture: &Capture<'_>,
+        page: Option<PageRecord>,
+    ) -> Result<Outcome> {
         match self.intake.take(capture, page)? {
             Taken::Visit(visit) => self.add(*visit),
             Taken::Known => Ok(Outcome::Same),

@@ -7,9 +7,9 @@ use nenrin_crawl::{Batch, Command, Crawl, CrawlOptions, Event, answer_load, comm
 use crate::{Archive, Result};
 
 impl Archive {
-    /// Lets the crawl order take in the pages and links that became known, and commits what it thinks
-    /// of them: the machine runs without a site, so that it visits nothing. Links that were not read
-    /// are left to the next process that collects.
+    /// Lets the crawl order take in the pages and links that became known, and commits its estimate
+    /// of them: the machine runs without a site, so that it visits nothing. Links that were not
+    /// read are left to the next process that collects.
     pub(crate) fn settle_order(&self) -> Result<()> {
         let epoch = self.take_over()?;
         let mut machine = Crawl::new(CrawlOptions::default());

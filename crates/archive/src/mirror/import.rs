@@ -4,8 +4,8 @@ use std::{collections::BTreeSet, fs::File, io::Read, path::Path};
 
 use nenrin_fetch::http_date;
 use nenrin_state::{
-    Change, Outcome, Round, RoundCounts, RoundEnd, Site, SiteConditions, State, VersionRow,
-    VisitCommit,
+    Change, Outcome, PageRecord, Round, RoundCounts, RoundEnd, Site, SiteConditions, State,
+    VersionRow, VisitCommit,
 };
 use nenrin_store::{Digest, NewVersion};
 use nenrin_urls::{CanonicalUrl, Scope};
@@ -97,7 +97,8 @@ impl Archive {
         let (mut all, mut known) = (0, 0);
         let refused = files_below(folder, &base, &mut |file| {
             all += 1;
-            known += u64::from(self.has_file(&file, at_s)?);
+            let page = self.state().page(&file.url)?;
+            known += u64::from(self.has_file(&file, page.as_ref(), at_s)?);
             Ok(())
         })?;
         if all == 0 {
@@ -123,9 +124,10 @@ impl Archive {
         Ok(ImportedMirror { files, known, refused, counts })
     }
 
-    /// Whether a file was imported for this very date before. Other content is refused.
-    fn has_file(&self, file: &MirrorFile, at_s: i64) -> Result<bool> {
-        if !self.was_visited(&file.url, at_s)? {
+    /// Whether a file was imported for this very date before. Other content is refused. `page` is
+    /// what the state knows of its page.
+    fn has_file(&self, file: &MirrorFile, page: Option<&PageRecord>, at_s: i64) -> Result<bool> {
+        if !self.was_visited(page, at_s)? {
             return Ok(false);
         }
         let Some(stored) = self.version_by(&file.url, at_s)? else { return Ok(false) };
@@ -145,11 +147,11 @@ impl Archive {
     }
 
     /// Whether a page was visited in this very second.
-    fn was_visited(&self, url: &CanonicalUrl, at_s: i64) -> Result<bool> {
-        let visited_s = self.state().page(url)?.and_then(|page| page.visited_s);
-        Ok(match visited_s {
+    fn was_visited(&self, page: Option<&PageRecord>, at_s: i64) -> Result<bool> {
+        let Some(page) = page else { return Ok(false) };
+        Ok(match page.visited_s {
             Some(last_s) if last_s > at_s => {
-                let then = self.state().visits_of(url, at_s, at_s)?;
+                let then = self.state().visits_of(&page.url, at_s, at_s)?;
                 then.iter().any(|visit| visit.outcome != Outcome::Gone)
             }
             last_s => last_s == Some(at_s),
@@ -229,7 +231,8 @@ impl<'a> Importer<'a> {
 
     fn file(&mut self, file: &MirrorFile) -> Result<()> {
         self.seen.insert(file.url.clone());
-        if self.archive.has_file(file, self.at_s)? {
+        let page = self.archive.state().page(&file.url)?;
+        if self.archive.has_file(file, page.as_ref(), self.at_s)? {
             return Ok(());
         }
         let reading = || ArchiveError::reading(&file.path);
@@ -255,8 +258,8 @@ impl<'a> Importer<'a> {
             spooled: is_large.then_some((&opened, bytes)),
             ..Capture::new(&file.url, self.at_s, 200, head.as_bytes(), &body)
         };
-        let later = self.unchanged_later(&file.url)?;
-        if self.ingest.take(&capture)? == Outcome::Changed {
+        let later = page.as_ref().map(|page| self.unchanged_later(page)).transpose()?.flatten();
+        if self.ingest.take_of(&capture, page)? == Outcome::Changed {
             self.state_again(&file.url, later)?;
         }
         Ok(())
@@ -264,13 +267,12 @@ impl<'a> Importer<'a> {
 
     /// The next visit after this one that is already known, if it found the page unchanged, and the
     /// version that it found.
-    fn unchanged_later(&self, url: &CanonicalUrl) -> Result<Option<(i64, VersionRow)>> {
-        let state = self.archive.state();
-        let visited_s = state.page(url)?.and_then(|page| page.visited_s);
-        if visited_s.is_none_or(|last_s| last_s <= self.at_s) {
+    fn unchanged_later(&self, page: &PageRecord) -> Result<Option<(i64, VersionRow)>> {
+        if page.visited_s.is_none_or(|last_s| last_s <= self.at_s) {
             return Ok(None);
         }
-        let visits = state.visits_of(url, self.at_s + 1, i64::MAX)?;
+        let url = &page.url;
+        let visits = self.archive.state().visits_of(url, self.at_s + 1, i64::MAX)?;
         let telling = visits
             .into_iter()
             .find(|visit| !matches!(visit.outcome, Outcome::Failed | Outcome::Refused));
@@ -319,7 +321,7 @@ impl<'a> Importer<'a> {
                     continue;
                 }
                 let Some(page) = self.archive.state().page(&url)? else { continue };
-                let later = self.unchanged_later(&url)?;
+                let later = self.unchanged_later(&page)?;
                 self.ingest.missing(&page, self.at_s)?;
                 self.state_again(&url, later)?;
             }

@@ -139,7 +139,7 @@ pub(super) fn versions(path: &Path) -> Result<(Option<ListHead>, BTreeMap<u64, V
     Ok((head, found))
 }
 
-/// A hash that tells paths apart.
+/// A hash by which paths are distinguished.
 pub(super) fn path_hash(path: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     path.hash(&mut hasher);

@@ -243,7 +243,8 @@ fn is_plain(name: &str) -> bool {
         && !name.chars().any(char::is_control)
 }
 
-/// A name with a mark of what it stands for, in front of its ending: `a~0f3c9a1b7d.html`.
+/// A name with a hash of the URL, or of the part of it that it is made of, in front of its ending:
+/// `a~0f3c9a1b7d.html`.
 fn with_mark(name: &str, of: &str) -> String {
     let (stem, extension) = match name.rsplit_once('.') {
         Some((stem, ending)) if !stem.is_empty() && ending.len() <= EXTENSION_MAX_BYTES => {

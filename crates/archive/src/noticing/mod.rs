@@ -38,7 +38,7 @@ const MAX_SILENT: usize = 1_000;
 /// Looks after which the space that sites take has certainly been measured.
 const LOOKS_TO_MEASURE: u64 = 5;
 
-/// How far the log was read, and which sites are in trouble.
+/// How far the log was read, and which sites have problems.
 #[derive(Default)]
 pub struct Watch {
     /// The first look reports nothing.
@@ -52,7 +52,7 @@ pub struct Watch {
     /// Sitemaps and feeds that did not answer, and how often in a row.
     silent: BTreeMap<CanonicalUrl, u32>,
     looks: u64,
-    /// Looks to come in which a quota counts as reached because it was before the start.
+    /// In so many looks from now on, a quota counts as reached because it was before the start.
     unmeasured: u64,
     /// Incidents that are not over, and the messages that reported them.
     open: BTreeMap<Cause, Vec<String>>,
@@ -260,7 +260,7 @@ impl Watch {
     fn messages(&mut self, visits: &[VisitRow], sites: &[Site]) -> Vec<Message> {
         let mut reported: BTreeMap<(SiteId, Happening), Vec<&VisitRow>> = BTreeMap::new();
         for visit in visits.iter().filter(|visit| !RenderedRecord::is_one(&visit.url)) {
-            // A tracker of somebody else that fails is no reason to worry about the site.
+            // A failing tracker on another's server is not a problem of the site.
             let site = sites.iter().find(|site| site.id == visit.site);
             let is_own = site.is_none_or(|site| site.conditions.is_own(&visit.url));
             match visit.outcome {
@@ -312,7 +312,7 @@ impl Watch {
         messages
     }
 
-    /// A good visit ends a site's trouble.
+    /// A good visit ends a site's problem.
     fn recover(&mut self, site: SiteId) {
         if self.bad.remove(&site).is_some() {
             self.end(&Cause::Visits(site));

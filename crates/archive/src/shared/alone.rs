@@ -23,7 +23,7 @@ impl Parts for SharedArchive {
                 let before_s = self.opened_s - GARBAGE_AGE_S;
                 let (count, bytes) = objects.sweep(before_s).map_err(StoreError::from)?;
                 if count > 0 {
-                    tracing::info!(count, bytes, "objects that counted for nothing were deleted");
+                    tracing::info!(count, bytes, "unused objects were deleted");
                 }
             }
             Ok(())
@@ -66,7 +66,7 @@ impl SharedArchive {
                 count => format!(" and {count} more"),
             };
             return Err(ArchiveError::Input(format!(
-                "worker {id} ({name}, heard {heard_s} s ago){more} is at work on this archive; stop \
+                "worker {id} ({name}, last report {heard_s} s ago){more} is at work on this archive; stop \
                  `nenrin run` there and run this again, or if it was killed, again in {} seconds",
                 LEASE.as_secs()
             )));

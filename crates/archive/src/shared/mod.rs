@@ -27,7 +27,7 @@ use crate::{Archive, ArchiveError, Result, SitesTaken, lock::Lock};
 const CLOCKS_APART_MS: i64 = 30_000;
 /// What a reader or a holder keeps of objects on its own disk, at most.
 const CACHE_BYTES: u64 = 1 << 30;
-/// Workers that were heard within this time are listed.
+/// Workers that reported within this time are listed.
 const HEARD: Duration = Duration::from_secs(3_600);
 /// How old what a reader knows of the workers' packs may be.
 const CATCH_UP_PAUSE: Duration = Duration::from_secs(5);
@@ -114,7 +114,7 @@ impl SharedArchive {
             let (id, name, heard_s) = (worker.id.0, &worker.name, worker.heard_ago_s);
             let partitions = worker.partitions;
             lines.push(format!(
-                "worker {id}: {name}, {partitions} partitions, heard {heard_s} s ago"
+                "worker {id}: {name}, {partitions} partitions, last report {heard_s} s ago"
             ));
         }
         for row in self.database.partitions()? {
@@ -201,7 +201,7 @@ impl SharedArchive {
     }
 }
 
-/// Why content cannot be kept in a place, for whoever named it.
+/// Why content cannot be stored at an address, for the person who named it.
 fn unusable(error: BackendError) -> ArchiveError {
     match error {
         BackendError::Io { name, source } => {
@@ -231,11 +231,11 @@ fn check(found: &Found, address: &PostgresPlace, place: &ObjectPlace, now_ms: i6
     }
 }
 
-/// How long a partition is held without being heard.
+/// How long a worker holds a partition without reporting.
 pub const LEASE: Duration = Duration::from_secs(20);
 
-/// When a holder gives up unless it was heard again: what it asked for last is over before others
-/// may take the partition.
+/// A holder that could not report for this long stops: its last requests are over before others may
+/// take the partition.
 pub const LEASE_SAFE: Duration = Duration::from_secs(15);
 
 /// What sites take is said with every so many turns.

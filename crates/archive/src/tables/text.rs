@@ -17,7 +17,7 @@ const MAX_TEXT_BYTES: usize = 2 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ChangedBlock {
     pub(super) is_added: bool,
-    /// Its place among the blocks of the version that has it.
+    /// Its position among the blocks of the version that has it.
     pub(super) position: usize,
     pub(super) kind: &'static str,
     pub(super) text: String,

@@ -12,7 +12,7 @@ pub(super) const FILE: &str = "accepted-losses.jsonl";
 /// No more of the file is read.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// A damaged place whose loss was accepted, as a line of the file.
+/// A damaged location whose loss was accepted, as a line of the file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct AcceptedLoss {
     /// What is damaged, and how.
@@ -26,7 +26,7 @@ pub struct AcceptedLoss {
 }
 
 impl Archive {
-    /// The damaged places whose loss was accepted.
+    /// The damaged locations whose loss was accepted.
     pub fn accepted_losses(&self) -> Result<Vec<AcceptedLoss>> {
         let path = self.folder().join(FILE);
         let mut text = Vec::new();

@@ -1,5 +1,5 @@
 //! Losses that were accepted: versions that cannot be read any more leave the archive, and the
-//! places of the damage are noted in a file, so that a check reports only what is new.
+//! locations of the damage are noted in a file, so that a check reports only what is new.
 
 use std::{collections::BTreeSet, fs::OpenOptions, io::Write};
 
@@ -14,7 +14,7 @@ const WHY: &str = "lost, and the loss was accepted";
 
 impl Archive {
     /// Accepts what a check found lost: takes the versions that cannot be read off the lists, and
-    /// notes the damaged places. Returns how many versions that were. What can be mended is not
+    /// notes the damaged locations. Returns how many versions that were. What can be mended is not
     /// accepted.
     pub fn accept_loss(&self, verified: &Verified, now_s: i64) -> Result<u64> {
         let mut lost: BTreeSet<VersionId> = verified.missing.iter().copied().collect();

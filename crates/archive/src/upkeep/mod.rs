@@ -15,7 +15,7 @@ use crate::{Archive, DiskGuard, Progress, Result};
 
 impl Archive {
     /// Writes what parity restores in place of what is damaged in the packs, and returns how many
-    /// places that were. Progress is counted in bytes.
+    /// locations that were. Progress is counted in bytes.
     pub fn repair(&self, progress: &mut Progress<'_>) -> Result<u64> {
         Ok(self.store().repair(progress)?)
     }

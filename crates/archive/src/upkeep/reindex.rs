@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use nenrin_state::{Change, SiteConditions, SiteId, State, VersionQuery};
 use nenrin_store::{Digest, LostVersions, StoreError, VersionHead};
 use nenrin_urls::CanonicalUrl;
+use serde_json::{Value, json};
 
 use super::listed::Listed;
 use crate::{
@@ -56,6 +57,15 @@ impl Reindexed {
         self.lost_example = self.lost_example.take().or(other.lost_example);
         self.lost_of_index.count += other.lost_of_index.count;
         self.lost_of_index.versions.extend(other.lost_of_index.versions);
+    }
+
+    /// For programs.
+    pub fn as_json(&self) -> Value {
+        json!({
+            "versions": self.versions, "adopted": self.adopted, "new_sites": self.new_sites,
+            "lost": self.lost, "lost_of_index": self.lost_of_index.count,
+            "state_began_anew": self.aside.is_some(),
+        })
     }
 
     /// What was found and what is lost, in words.

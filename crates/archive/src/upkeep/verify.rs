@@ -1,7 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nenrin_state::StateError;
-use nenrin_store::{VerifyReport, VersionId};
+use nenrin_store::{Damage, VerifyReport, VersionId};
+use serde_json::{Value, json};
 
 use super::{accepted::AcceptedLoss, listed::Listed};
 use crate::{Archive, ArchiveError, Progress, Result, counted, readable_bytes};
@@ -22,7 +23,7 @@ pub struct Verified {
     pub missing: Vec<VersionId>,
     /// Versions in the packs that the state does not list: the process was stopped before it could.
     pub unlisted: u64,
-    /// Damaged places whose loss was accepted.
+    /// Damaged locations whose loss was accepted.
     pub accepted: Vec<AcceptedLoss>,
     /// For the first damaged locations, a page and date that each of them costs.
     pub examples: BTreeMap<VersionId, String>,
@@ -69,7 +70,7 @@ impl Archive {
     }
 }
 
-/// Damage of the state is a finding and no error.
+/// Damage of the state is a finding, not an error.
 fn in_words(checked: Result<Vec<String>>) -> Result<Vec<String>> {
     match checked {
         Err(ArchiveError::State(StateError::Damaged { reason, .. })) => {
@@ -89,6 +90,23 @@ impl Verified {
     pub fn lost(&self) -> u64 {
         let in_packs = self.store.damage.iter().map(|damage| damage.versions_lost).sum::<u64>();
         in_packs + self.missing.len() as u64
+    }
+
+    /// For programs.
+    pub fn as_json(&self, deep: bool) -> Value {
+        let Self { store, state, unlisted, accepted, .. } = self;
+        let damage = |damage: &Damage| {
+            json!({
+                "what": damage.what, "place": damage.place,
+                "versions_lost": damage.versions_lost, "versions": damage.versions,
+            })
+        };
+        json!({
+            "sound": self.is_sound(), "packs": store.packs, "bytes": store.bytes,
+            "versions": store.versions, "deep": deep,
+            "damage": store.damage.iter().map(damage).collect::<Vec<_>>(),
+            "state": state, "unlisted": unlisted, "accepted": accepted,
+        })
     }
 
     /// What was found, in words: the damage, what it costs, and what mends it.
@@ -114,7 +132,7 @@ impl Verified {
         let further = store.damage.len().saturating_sub(SHOWN_MAX);
         if further > 0 {
             lines.push(format!(
-                "and {further} further places; `nenrin verify --json` names them all"
+                "and {further} further locations; `nenrin verify --json` names them all"
             ));
         }
         let lost = self.lost();
@@ -126,8 +144,8 @@ impl Verified {
         }
         lines.extend(self.state.iter().take(SHOWN_MAX).map(|wrong| format!("state: {wrong}")));
         if !self.accepted.is_empty() {
-            let places = counted(self.accepted.len() as u64, "damaged place");
-            lines.push(format!("{places} whose loss was accepted"));
+            let locations = counted(self.accepted.len() as u64, "damaged location");
+            lines.push(format!("{locations} whose loss was accepted"));
         }
         if self.unlisted > 0 {
             lines.push(format!(

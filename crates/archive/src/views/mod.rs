@@ -2,6 +2,7 @@
 //! the state and not an archive, so that the interface can use them while an archive is collected.
 
 mod collected;
+mod due_by;
 mod joined;
 mod learnt;
 mod lines;
@@ -16,6 +17,7 @@ mod worth;
 
 pub use self::{
     collected::Collected,
+    due_by::DueBy,
     joined::{joined_days, joined_rounds, joined_sites},
     learnt::{Learnt, learnt_of},
     lines::{

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use nenrin_lang::{Hint, Lang};
 use nenrin_revisit::{Forecast, Missed, PageRevisitScheduler};
+use nenrin_state::{PageFilter, PageRecord, Site, SiteId, State, StateError};
 use serde::Serialize;
 
-use nenrin_state::{PageFilter, PageRecord, Site, SiteId, State, StateError};
+use super::due_by::DueBy;
 
 /// Pages that a forecast is made from at most; the rest is taken to be alike.
 const FORECAST_PAGES: usize = 20_000;
@@ -86,8 +87,8 @@ pub struct Reasons<'a> {
 pub struct DueReason {
     /// What brought its visit nearer, if anything did.
     pub hint: Option<Hint>,
-    /// Why it would be due without that, in words.
-    pub why: String,
+    /// Why it would be due without that.
+    pub why: DueBy,
     /// Estimated changes per day.
     pub rate_per_day: Option<f64>,
     /// How sure that is, from 0 to 1.
@@ -107,10 +108,10 @@ impl DueReason {
 
     /// All of it in words.
     pub fn text(&self, lang: Lang) -> String {
-        let why = lang.translate(&self.why);
+        let why = self.why.text(lang);
         match &self.hint {
             Some(hint) => hint.text(lang, &why),
-            None => why.into_owned(),
+            None => why,
         }
     }
 }
@@ -142,18 +143,18 @@ impl<'a> Reasons<'a> {
     pub fn of(&self, page: &PageRecord) -> Result<DueReason, StateError> {
         let own = self.schedulers.get(&page.site).filter(|_| page.due_s.is_some());
         let Some(scheduler) = own else {
-            let why = "with its site's next round".to_owned();
             let (rate_per_day, confidence, missed) = (None, None, None);
+            let why = DueBy::Round;
             return Ok(DueReason { hint: None, why, rate_per_day, confidence, missed });
         };
         let why = scheduler.why(&page.known());
         let rate = why.rate();
         Ok(DueReason {
             hint: self.state.pulled(page.id)?,
-            why: why.to_string(),
             rate_per_day: rate.map(|(rate, _)| rate),
             confidence: rate.map(|(_, confidence)| confidence),
             missed: why.missed(),
+            why: DueBy::Schedule(why),
         })
     }
 }
@@ -183,7 +184,7 @@ impl Outlook {
                 _ => "as now",
             };
             let (visits, coverage) = (point.visits_per_day, point.coverage * 100.0);
-            // Visits that are allowed and not asked for would otherwise look like a mistake.
+            // Otherwise visits that are allowed and not needed would look like a mistake.
             let allowed = self.visits_per_day.map(|budget| budget as f64 * point.factor);
             let rest = match allowed {
                 Some(allowed) if visits < 0.9 * allowed => "; the pages ask for no more",

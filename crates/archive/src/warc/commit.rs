@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{Archive, Result, counted, ingest::Lessons, readable_bytes};
 
-/// When so many bytes are stored, the disk may begin to write them: the next commit waits for the
-/// less.
+/// When this many bytes are stored, the disk begins to write them, so that the next commit waits
+/// for less.
 const AHEAD_BYTES: u64 = 16 << 20;
 /// Kinds of records that are not imported, by name.
 const KINDS_KEPT: usize = 100;
@@ -94,7 +94,7 @@ pub(super) struct Importer<'a> {
     pub(super) large: Vec<LargeCapture>,
     /// What the visits teach once all are committed.
     pub(super) lessons: Lessons,
-    /// Something was visited before the import began.
+    /// Whether anything was visited before the import began.
     pub(super) has_older_visits: bool,
     visits: Vec<VisitCommit>,
     visits_bytes: u64,

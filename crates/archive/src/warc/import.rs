@@ -204,7 +204,8 @@ fn import(
     resolve_revisits(&mut importer, sources, &the_site)?;
     if let Some(&site) = the_site.get() {
         let lessons = std::mem::take(&mut importer.lessons);
-        // Contents of very much are not read a second time: links are read while collecting.
+        // Of a very large import the contents are not read a second time: links are read while
+        // collecting.
         if files.is_much() {
             archive.learn(site, lessons, Contents::Unread)?;
         } else {
@@ -269,7 +270,7 @@ impl Dealing<'_> {
         match (self.site)(first) {
             Ok(site) => self.the_site.set(site).ok(),
             Err(error) => {
-                // Nothing can be taken in: the error is the last word.
+                // Nothing can be taken in: the error ends the import.
                 let _unheard = self.stored.send(vec![Err(error)]);
                 None
             }

@@ -137,7 +137,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Decides on all; ends early when nobody hears it.
+    /// Decides on all; ends early when the receiver has ended.
     fn all(
         &mut self,
         mut revisits: Vec<Revisit>,

@@ -45,7 +45,7 @@ impl Watcher {
     /// and reported, and returns the reports, oldest first.
     ///
     /// # Errors
-    /// [`StateError`] of the state. What the store cannot read is reported as trouble of a watch.
+    /// [`StateError`] of the state. What the store cannot read is reported as a problem of a watch.
     pub fn look(&mut self, state: &dyn State, store: &Store) -> Result<Vec<WatchHit>, StateError> {
         let watches = state.watches()?;
         self.follow(state, &watches)?;

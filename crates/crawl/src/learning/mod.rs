@@ -157,7 +157,7 @@ impl Learning {
         Some(look(url, Purpose::Sitemap))
     }
 
-    /// A look is not allowed.
+    /// A request before a page is not allowed.
     pub(crate) fn not_looked(&mut self, now_s: i64, look: &Look, out: &mut Vec<Command>) {
         let Some(learnt) = self.servers.get_mut(&look.server) else { return };
         let part = match look.purpose {
@@ -177,7 +177,7 @@ impl Learning {
         self.learnt(look.server, part, true, out);
     }
 
-    /// A look has ended.
+    /// A request before a page has ended.
     pub(crate) fn looked(
         &mut self,
         now_s: i64,

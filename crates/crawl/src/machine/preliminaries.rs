@@ -69,7 +69,7 @@ impl Crawl {
         }
     }
 
-    /// Without rules nothing may be fetched: the page whose turn it was gets the server's trouble
+    /// Without rules nothing may be fetched: the page whose turn it was gets the server's problem
     /// as its outcome, so that a person sees why.
     fn fail_first_waiting(
         &mut self,
@@ -88,7 +88,7 @@ impl Crawl {
     }
 }
 
-/// Looks and sitemaps.
+/// Probes and sitemaps.
 impl Crawl {
     /// Whether the server is asked something else first; then the page must wait.
     pub(super) fn looks_first(
@@ -123,7 +123,7 @@ impl Crawl {
         false
     }
 
-    /// A look has ended.
+    /// A request before a page has ended.
     pub(super) fn looked(
         &mut self,
         now_ms: i64,

@@ -20,7 +20,7 @@ use crate::{
 
 use super::Crawl;
 
-/// Data that were visited so shortly before are of the time of their page.
+/// Data that were visited at most this long ago count as those of the page now.
 const TOGETHER_S: i64 = 60;
 
 /// Pages of rounds.
@@ -368,7 +368,7 @@ impl Crawl {
         // The page that has waited longest goes first, by its schedule; within a round, pages nearer
         // to a top page.
         let (first_s, since_s) = match started_s {
-            // Sitemaps and feeds go first: what they say decides what is made of the others.
+            // Sitemaps and feeds go first: what they say decides how other pages are treated.
             Some(started_s) if is_source => (started_s, started_s),
             Some(started_s) => {
                 let at_s = started_s + i64::from(due.depth);

@@ -1,5 +1,5 @@
 //! Which new page first: the crawl order learns of every page that becomes known and of every
-//! page's links, and gives the best new pages of a server that has turns to give.
+//! page's links, and names the best new pages of a server that can take more.
 
 mod order;
 mod received;
@@ -234,7 +234,7 @@ impl NewPages {
         }
     }
 
-    /// A server may have turns to give to new pages.
+    /// A server may have capacity for new pages.
     pub(crate) fn queue_shrank(&mut self, server: ServerId, servers: &Servers) {
         if servers.queued_new_for(server) <= NEW_AHEAD / 2 {
             self.hungry.insert(server);
@@ -316,7 +316,7 @@ impl NewPages {
         self.loading.retain(|_, loading| *loading > 0);
     }
 
-    /// Whatever new pages a server has were looked for.
+    /// A load of any new pages of a server was answered.
     pub(crate) fn any_loaded(&mut self, server: ServerId, found_any: bool) {
         if !found_any {
             self.barren.insert(server);

@@ -376,7 +376,7 @@ impl Order {
             return None;
         }
         let Some(page) = self.order.next_hand_on() else {
-            // An order that changed its mind would let these pile up.
+            // Links that were loaded for pages which hand nothing on any more are dropped.
             if self.ahead.len() > 4 * HAND_ONS_AHEAD {
                 self.ahead.clear();
             }

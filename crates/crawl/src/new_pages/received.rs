@@ -10,7 +10,7 @@ use nenrin_state::{Nth, Received};
 #[derive(Debug, Default)]
 pub(super) struct ReceivedScores {
     pages: BTreeMap<Nth, Scores>,
-    /// Pages that the order lacks something of.
+    /// Pages for which the order was not given everything yet.
     owed: BTreeSet<Nth>,
 }
 

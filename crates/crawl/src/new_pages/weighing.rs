@@ -1,4 +1,4 @@
-//! The importance that the state has of each page, and which pages it is to be given again.
+//! The importance that the state has of each page, and for which pages it is to be committed again.
 //!
 //! A page's importance is committed with every visit. Links found later change it without one: the
 //! first pages of a site look like all others when they are collected. So with every page collected a

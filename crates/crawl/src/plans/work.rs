@@ -12,14 +12,14 @@ use nenrin_urls::{CanonicalUrl, Server};
 
 use crate::{gone::gone_rest_s, signals::Signals};
 
-/// Work on the plan of a round: pure, and as long as the site is large.
+/// Work on the plan of a round. It is pure, and takes the longer the larger the site is.
 #[derive(Debug, Clone)]
 pub struct PlanWork {
     pub(crate) round: RoundId,
     pub(crate) job: PlanJob,
 }
 
-/// What became of [`PlanWork`].
+/// The result of [`PlanWork`].
 #[derive(Debug, Clone)]
 pub struct PlanDone {
     pub(crate) round: RoundId,

@@ -278,7 +278,7 @@ impl RunningRound {
     pub(super) fn not_queued(&mut self, page: PageId) {
         match &mut self.planned {
             Some(planned) => planned.owe(page),
-            // Wherever the scan is, it may have passed the page.
+            // The scan may have passed the page already.
             None => self.again = !self.page_limit_reached,
         }
     }

@@ -82,7 +82,7 @@ impl DayVisits {
 }
 
 impl Schedules {
-    /// The sites are others now: schedulers follow.
+    /// The sites changed: each site whose pages have times of their own gets a scheduler.
     pub(crate) fn follow(&mut self, sites: &Sites, bucket_s: i64, out: &mut Vec<Command>) {
         self.openings.follow(sites);
         self.sites.retain(|&id, schedule| {

@@ -77,7 +77,7 @@ impl Trust {
     }
 }
 
-/// With what the counts mean, for those who read the note without this code.
+/// With names for the counts, for people who read the note without this code.
 impl Serialize for Trust {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Trust", 9)?;

@@ -1,4 +1,5 @@
-//! Links that would lead a crawler round for ever, and how many of them a server may have.
+//! Links without end, which a crawler would follow for ever, and how many of them a server may
+//! have.
 //!
 //! A link is checked before its page becomes known ([`Traps::check`]); pages that became known are
 //! counted ([`Traps::met`]), so that what is bounded is bounded by pages that exist in the archive.
@@ -45,7 +46,7 @@ const LITTLE_BYTES: u64 = 512;
 /// About what a link that no page had before takes of that. It says nothing by itself: a farm has new
 /// links on every page.
 const LINK_BYTES: u64 = 24;
-/// Links remembered to tell which are new.
+/// Links that are remembered, to see which are new.
 const LINKS_MAX: usize = 16_384;
 /// So many pages of one path or directory are tried before they are judged, if their bodies are
 /// those of other pages, and if they bring almost nothing; of a whole server ten times as many.
@@ -175,10 +176,10 @@ pub struct Traps {
     known: u64,
     tried: u64,
     brought: Brought,
-    /// Parameters in some order → the order that is known. Only a help, so it dies with the process.
+    /// Parameters in some order → the order that is known. It only saves work, so it is not stored.
     #[serde(skip)]
     orders: BTreeMap<u64, u64>,
-    /// Links that pages had lately; it dies with the process as well.
+    /// Links that pages had lately; it is not stored either.
     #[serde(skip)]
     links: BTreeSet<u64>,
 }

@@ -16,7 +16,7 @@ const HAS_EVIDENCE: u64 = 2;
 const MAX_NODES: u64 = 1 << 28;
 
 impl ChangeClocks {
-    /// The clocks as bytes. A day's sums are rounded to 4%, below what a day can tell.
+    /// The clocks as bytes. A day's sums are rounded to 4%, finer than what a day can show.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         put(&mut bytes, FORMAT);

@@ -1,4 +1,4 @@
-//! What a visit tells about a page's neighbours: change clocks and rates of directories, file
+//! What a visit says about a page's neighbours: change clocks and rates of directories, file
 //! names and servers.
 
 use std::collections::BTreeMap;
@@ -64,7 +64,7 @@ impl Default for ClockTuning {
 /// The clocks and rates of all groups of pages.
 ///
 /// A group is a directory, a server, or the pages of a server whose file names differ in digits
-/// only. Every visit tells its group, and those above it, on which days the page may have changed.
+/// only. Every visit shows its group, and those above it, on which days the page may have changed.
 #[derive(Debug, Clone)]
 pub struct ChangeClocks {
     pub(super) tuning: ClockTuning,

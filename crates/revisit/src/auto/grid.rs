@@ -11,7 +11,7 @@ pub(crate) const RATES: usize = 24;
 pub(crate) type Spread = [f32; RATES];
 
 /// Changes per day: one in 1,000 days, 3 a day after 16 steps, one a minute at the end. Slow rates
-/// are closer to each other, since most pages are slow and few visits have to tell them apart.
+/// are closer to each other, since most pages are slow and few visits have to distinguish them.
 const SLOWEST: f32 = 0.001;
 const DAILY: (usize, f32) = (15, 3.0);
 const FASTEST: f32 = 1_440.0;
@@ -43,7 +43,7 @@ const EVEN_STEP: f32 = 0.08;
 #[derive(Debug, Clone)]
 pub(crate) struct RateGrid {
     pub(crate) rates: Spread,
-    /// Rates that slots can tell apart; the faster ones are not believed.
+    /// Rates that slots can distinguish; the faster ones get no weight.
     usable: usize,
     /// The first wait that is worth looking at: slots allow none much shorter.
     first_wait: usize,
@@ -224,7 +224,7 @@ pub(crate) fn read_spread(reader: &mut Reader<'_>) -> Option<[u8; RATES]> {
     Some(spread)
 }
 
-/// What a stored likelihood stands for, in nats below the best.
+/// The meaning of a stored likelihood, in nats below the best.
 fn nats(steps: f32) -> f32 {
     SQUARE * steps * steps
 }
@@ -272,7 +272,7 @@ impl Likelihood {
             let dither = (mixed >> 8) as f32 / (1 << 24) as f32;
             self.0[k] = steps_of((best - *log).max(0.0), dither);
         }
-        // Faster rates than slots can tell apart are as likely as the fastest that they can.
+        // Faster rates than slots can distinguish are as likely as the fastest that they can.
         let fastest = self.0[grid.usable - 1];
         self.0[grid.usable..].fill(fastest);
     }
@@ -334,7 +334,7 @@ mod tests {
         for visit in 0..100 {
             likelihood.observe(&grid, (0.1, 0.0), false, 1.0, visit);
         }
-        // Ten quiet days tell against the fastest rate by 30 nats, beyond the 20.4 that are kept,
+        // Ten quiet days speak against the fastest rate by 30 nats, beyond the 20.4 that are kept,
         // and against 0.08 a day by 0.8, though each visit moved it by a tenth of a step.
         assert_eq!(likelihood.0[15], 255);
         let lost = nats(f32::from(likelihood.0[8]));

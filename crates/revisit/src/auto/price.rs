@@ -3,7 +3,7 @@
 use crate::{DAY_S, RevisitError};
 
 /// Days over which the arrival of new pages is averaged, and the share of the known pages that one
-/// day adds to it at most: pages that come all at once are a stock, and no sign of more.
+/// day adds to it at most: pages that come all at once are not a sign of more.
 const ARRIVAL_DAYS: f64 = 30.0;
 const ARRIVALS_AT_ONCE: f64 = 0.01;
 /// Days that the expectation is trusted for before what was done counts.

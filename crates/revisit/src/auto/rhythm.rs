@@ -28,19 +28,19 @@ const IN_HOURS: f32 = 0.85;
 /// How likely it is, before anything was seen, that there are no such hours.
 const NO_HOURS: f32 = 0.95;
 /// How much better or worse than even hours a guess can have foretold, in nats, and what a gap that
-/// tells anything leaves of older ones: so a rhythm that ends is forgotten.
+/// shows anything leaves of older ones: so a rhythm that ends is forgotten.
 const FORETOLD: (f32, f32) = (-10.0, 15.0);
 const FORETOLD_KEEP: f32 = 0.99;
-/// Gaps in which the guesses differ by less, in nats, tell nothing.
+/// Gaps in which the guesses differ by less, in nats, show nothing.
 const TELLS: f32 = 0.05;
 /// Steps in a nat as it is kept.
 const NAT_STEPS: f32 = 10.0;
 /// Days differ for many reasons beside their weekday.
 const WEEKDAYS_DIFFER: Doubt = Doubt { least: 12.0, sure: 6.0 };
-/// Changes of one day that count at most: an edit of many pages at once is no rhythm.
+/// Changes of one day that count at most: an edit of many pages at once is not a rhythm.
 const DAY_MOST: f32 = 4.0;
-/// Changes that a weekday is held to what the group above shows, before it has shown another pace
-/// itself: without a rhythm, chance alone moves it by a fifth at most.
+/// Until a weekday has shown this many changes, it is held to the pace of the group above: without
+/// a rhythm, chance alone moves it by a fifth at most.
 const HOLD: f32 = 8.0;
 /// Gaps of more days say next to nothing about hours.
 const LONGEST_GAP_S: i64 = 2 * DAY_S;

@@ -58,7 +58,7 @@ impl Companions {
 }
 
 impl Group {
-    /// Whether visits after a sign were counted: without, a group is started over.
+    /// Whether visits after changes of the circle were counted; if not, the group is started over.
     fn was_taught(&self) -> bool {
         self.hot.visits() + self.stirred.visits() > 0.0
     }

@@ -46,7 +46,7 @@ impl Sign {
     }
 }
 
-/// Visits to pages after a sign.
+/// Visits to pages whose circle showed changes (stirred or hot).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct SignTally {
     /// Visits and changes by class.
@@ -128,7 +128,7 @@ impl Group {
         self.event.map_or(Sign::Quiet, |event| event.sign(last_s))
     }
 
-    /// A page was visited under a sign.
+    /// A page was visited after its circle showed changes (stirred or hot).
     pub(super) fn learn(&mut self, sign: Sign, seen: &Seen<'_>) {
         let chance = seen.chance as f32;
         let tally = match sign {
@@ -168,7 +168,8 @@ impl Group {
         self.bursts >= BURSTS_MIN
     }
 
-    /// Whether more changed under a sign than the pages' own past and chance explain.
+    /// Whether more pages changed, where their circle showed changes, than their own past and
+    /// chance explain.
     pub(super) fn has_evidence(&self, sign: Sign) -> bool {
         let Some(tally) = self.tally(sign) else { return false };
         if !self.is_grown() {
@@ -183,8 +184,8 @@ impl Group {
         self.has_evidence(Sign::Hot) || self.has_evidence(Sign::Stirred)
     }
 
-    /// The chance that a page changed under a sign, given the chance by its own past; `None` while
-    /// pages like it taught too little.
+    /// The chance that a page changed whose circle showed changes, given the chance by its own
+    /// past; `None` while too few pages like it were seen.
     pub(super) fn chance(&self, sign: Sign, own: f64) -> Option<f64> {
         if !self.has_evidence(sign) {
             return None;

@@ -2,7 +2,7 @@ use std::path::Path;
 
 use crate::{KeptVersion, PageId, PruneRow, SiteId, StateError, VersionId};
 
-/// What upkeep needs: dropping versions, checking, giving space back.
+/// What upkeep needs: dropping versions, checking, freeing space.
 pub trait Upkeep: Send + Sync {
     /// The versions of some of a site's denied pages, in the order of pages; goes on after a page.
     fn denied_versions(
@@ -52,7 +52,7 @@ pub trait Upkeep: Send + Sync {
     /// Returns how many pages that were, or nothing if there was no such time.
     fn set_clock_back(&self, now_s: i64) -> Result<Option<u64>, StateError>;
 
-    /// Gives space back that deletions and updates left behind.
+    /// Frees the space that deletions and updates left unused.
     fn tidy_up(&self) -> Result<(), StateError>;
 
     /// Copies the state as it is at one moment into a new file, while others go on writing.

@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl JoinedState {
-    /// Enters sites in partitions that do not have them yet: whoever entered them was interrupted.
+    /// Enters sites in partitions that do not have them yet, because entering them was interrupted.
     pub fn complete_sites(&self) -> Result<(), StateError> {
         let sites = self.first().sites()?;
         for part in &self.parts[1..] {

@@ -250,7 +250,7 @@ impl Reports for JoinedState {
 impl Changes for JoinedState {
     fn changes(&self, query: &ChangeQuery) -> Result<ChangePortion, StateError> {
         let portions = self.gather(|part| Ok(vec![part.changes(query)?]))?;
-        // A partition may have more before the place where it stopped: what is older waits.
+        // A partition may have more before the position where it stopped: what is older waits.
         let stop = portions.iter().filter_map(|portion| portion.next).max();
         let mut joined = ChangePortion { next: stop, ..ChangePortion::default() };
         for portion in portions {

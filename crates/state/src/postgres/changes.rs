@@ -33,7 +33,7 @@ impl PostgresState {
     }
 
     /// Versions and times at which pages were gone before a position, newest first, with what is
-    /// needed to tell whether they are asked for.
+    /// needed to see whether they are asked for.
     fn candidates(
         &self,
         query: &ChangeQuery,

@@ -33,7 +33,7 @@ pub struct PostgresState {
     pub(super) settings: Settings,
     pub(super) known: Mutex<Known>,
     pub(super) unsure: Mutex<Option<Unsure>>,
-    /// Only for who holds the partition.
+    /// Only for the holder of the partition.
     pub(super) held: Option<Mutex<Held>>,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct Settings {
     pub(super) own: PartitionId,
 }
 
-/// A commit of which nobody knows yet whether it came about: the connection was lost on the way.
+/// A commit of which it is not known yet whether it succeeded: the connection was lost on the way.
 pub(super) struct Unsure {
     pub(super) transaction: String,
     /// Of its changes.
@@ -71,7 +71,7 @@ impl From<StateError> for Refusal {
     }
 }
 
-/// What a step of a transaction says.
+/// What a step of a transaction returns.
 pub(super) type Step<T> = Result<T, Refusal>;
 
 /// The row of the partition, locked for this transaction: the next numbers, and the epoch.
@@ -146,7 +146,7 @@ impl Tx<'_> {
         self.schema
     }
 
-    /// What is kept is not what was written.
+    /// A stored value is not what was written.
     pub(super) fn damaged(&self, reason: impl ToString) -> Refusal {
         damaged(self.place.place(), reason).into()
     }
@@ -158,15 +158,15 @@ fn damaged(place: &PostgresPlace, reason: impl ToString) -> StateError {
 
 /// How an attempt ended that brought no answer.
 pub(super) enum Failure<T> {
-    /// It will not go otherwise.
+    /// Trying again would not help.
     Final(StateError),
-    /// The same may succeed on another connection.
+    /// It may succeed on another connection.
     Again(StateError),
     /// The connection was lost while the transaction was to be committed.
     Unsure(String, T, StateError),
 }
 
-/// Whether a transaction came about.
+/// Whether a transaction was committed.
 pub(super) enum Fate {
     CameAbout,
     GaveUp,
@@ -199,7 +199,7 @@ impl PostgresState {
         Ask::new(within(&self.schema, sql), values)
     }
 
-    /// Changes outside of transactions: indexes, and what gives space back.
+    /// Changes outside of transactions: making indexes, and freeing space.
     pub(super) fn maintain(&self, sql: &str) -> Result<(), StateError> {
         let sql = within(&self.schema, sql);
         self.again(|| self.on_link("tidied up", |link| link.batch(Purpose::Write, &sql)))
@@ -223,7 +223,7 @@ impl PostgresState {
         if again { Failure::Again(error) } else { Failure::Final(error) }
     }
 
-    /// Tries until there is an answer, or none is to be expected.
+    /// Tries until there is an answer, or none can be expected.
     fn again<T>(&self, attempt: impl Fn() -> Result<T, Failure<T>>) -> Result<T, StateError> {
         self.again_until_sure(attempt).map_err(|failure| match failure {
             Failure::Final(error) | Failure::Again(error) | Failure::Unsure(.., error) => error,
@@ -278,7 +278,7 @@ impl PostgresState {
         written
     }
 
-    /// The same for what the holder of the partition need not hear of.
+    /// The same for changes that the holder of the partition need not know of.
     pub(super) fn write_aside<T>(
         &self,
         work: impl Fn(&mut Tx<'_>) -> Step<T>,
@@ -456,7 +456,7 @@ fn pause(tries: u32) {
 }
 
 /// Whether the same may succeed later: the connection was lost, the database is starting, or two
-/// transactions were in each other's way.
+/// transactions conflicted.
 fn is_passing(error: &tokio_postgres::Error) -> bool {
     let Some(code) = error.code() else { return true };
     let passing = [

@@ -1,6 +1,6 @@
 //! What the holder of a partition keeps of it in memory: servers, and pages that its commits found
-//! and none has been to yet. Nobody else changes these rows while it holds the partition, but for
-//! people who register, change or remove sites: when they did, all is forgotten.
+//! and that were not visited yet. Nobody else changes these rows while it holds the partition, but
+//! for people who register, change or remove sites: when they did, all is forgotten.
 
 use std::collections::BTreeMap;
 
@@ -36,12 +36,12 @@ pub(super) struct Kept {
 /// A page that changed.
 pub(super) struct ChangedPage {
     pub(super) nth: Nth,
-    /// The page, if none has been to it yet and it has a time of its own; and whether it was pulled
+    /// The page, if it was not visited yet and has a time of its own; and whether it was pulled
     /// forward.
     pub(super) page: Option<(PageRecord, bool)>,
     /// Depth and hops, if they are known.
     pub(super) member: Option<(u32, u32)>,
-    /// Whether nobody knew it before.
+    /// Whether no site knew it before.
     pub(super) is_entered: bool,
 }
 

@@ -62,7 +62,7 @@ pub struct WorkerRow {
     pub name: String,
     /// Seconds since it started.
     pub started_ago_s: u64,
-    /// Seconds since it was last heard.
+    /// Seconds since it last reported.
     pub heard_ago_s: u64,
     /// How many partitions it holds.
     pub partitions: u64,
@@ -305,7 +305,7 @@ impl PostgresArchive {
             .map(drop)
     }
 
-    /// Workers that were heard lately, by number.
+    /// Workers that reported lately, by number.
     pub fn workers(&self, heard_within: Duration) -> Result<Vec<WorkerRow>, StateError> {
         self.lease_rows(
             "SELECT w.id, w.name,

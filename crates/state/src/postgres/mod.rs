@@ -1,8 +1,8 @@
 //! The state that workers share, in PostgreSQL: a schema for each partition, in plain rows.
 //!
 //! A commit is two round trips: it begins and loads every row that it needs (`needs`, `loads`), asks the
-//! rules in memory (`work`, `apply`), writes each table with one statement and ends (`finish`). Who
-//! holds a partition keeps some of its rows in memory (`held`).
+//! rules in memory (`work`, `apply`), writes each table with one statement and ends (`finish`). The
+//! holder of a partition keeps some of its rows in memory (`held`).
 
 mod apply;
 mod changes;

@@ -23,7 +23,7 @@ const MIGRATIONS: &[(&str, &str)] =
     &[(include_str!("outside.sql"), ""), ("", include_str!("sizes.sql"))];
 /// The number of this schema.
 const SCHEMA_NUMBER: i64 = 1 + MIGRATIONS.len() as i64;
-/// Held while schemas are made, so that two who begin at once do not.
+/// Held while schemas are made, so that two processes that begin at once do not both make them.
 const LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('nenrin'), hashtext($1))";
 
 /// A database with one archive: the connections to it, and how the archive is divided.
@@ -37,8 +37,7 @@ pub struct PostgresArchive {
     partitioning: Partitioning,
 }
 
-/// An archive as it is found or about to be made, for whoever opens it to look at before anything is
-/// written.
+/// An archive as it is found or about to be made: what is checked before anything is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// What distinguishes it from every other archive.
@@ -154,7 +153,7 @@ impl PostgresArchive {
         }
     }
 
-    /// The same for who holds the partition: all its commits go through this one.
+    /// The same for the holder of the partition: all its commits go through this one.
     pub fn hold(&self, own: PartitionId) -> PostgresState {
         PostgresState { held: Some(Mutex::new(Held::default())), ..self.partition(own) }
     }
@@ -206,7 +205,7 @@ fn prepare<E: From<StateError>>(
 ) -> Result<(i64, Partitioning, String), E> {
     let failed = |error| explain(place, "opened", error);
     let archive = place.archive.as_str();
-    // Most who open find everything as it should be, and lock nothing.
+    // Most processes that open it find everything as it should be, and lock nothing.
     if let Some((SCHEMA_NUMBER, bucket_s, partitioning)) = read(link, archive).map_err(failed)? {
         let found = look(link, archive).map_err(failed)?;
         check(&found)?;

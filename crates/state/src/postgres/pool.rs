@@ -1,4 +1,4 @@
-//! Connections to one database. They run on one thread of their own and are lent to whoever asks.
+//! Connections to one database. They run on one thread of their own and are lent to callers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,7 +23,7 @@ use super::{
     wait::{Begun, wait, wait_all},
 };
 
-/// Connections at once; whoever needs one more waits.
+/// Connections at once; a caller that needs one more waits.
 const CONNECTIONS_MAX: usize = 8;
 /// Statements that a connection keeps prepared.
 const STATEMENTS_MAX: usize = 2_048;
@@ -50,7 +50,7 @@ impl Ask {
     }
 }
 
-/// What stands around statements that are sent together.
+/// What is sent before and after statements that are sent together.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Around {
     Nothing,
@@ -431,7 +431,7 @@ impl Pool {
         self.lend_of(CONNECTIONS_MAX, schema)
     }
 
-    /// The same for what cannot wait until others give one back: leases.
+    /// The same for leases, which cannot wait until another caller returns one.
     pub(super) fn lend_at_once(&self, schema: &str) -> Answer<Link> {
         self.lend_of(usize::MAX, schema)
     }

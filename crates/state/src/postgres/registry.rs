@@ -172,7 +172,7 @@ fn remove(
     allow(t, id)
 }
 
-/// Gives back what was denied: whatever has versions is found by its key again.
+/// Restores what was denied: pages that have versions are found by their keys again.
 fn allow(t: &mut Tx<'_>, site: i32) -> Step<()> {
     let found = t.query(
         "UPDATE @pages p SET denied = NULL FROM @servers s

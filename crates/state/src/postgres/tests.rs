@@ -73,13 +73,13 @@ fn the_contracts_hold() {
 /// What happens to a connection when its client commits.
 #[derive(Clone, Copy, PartialEq)]
 enum Cut {
-    /// It is lost before the server hears of it.
+    /// It is lost before it reaches the server.
     Before,
     /// The server commits, and the answer is lost.
     After,
 }
 
-/// Stands between the state and the server, and cuts connections at chosen commits.
+/// A proxy between the state and the server that cuts connections at chosen commits.
 struct Proxy {
     port: u16,
     cuts: Arc<Mutex<BTreeMap<usize, Cut>>>,
@@ -140,7 +140,7 @@ fn pump_questions(
         let length = u32::from_be_bytes(head[head.len() - 4..].try_into().unwrap()) as usize;
         let mut body = vec![0; length - 4];
         client.read_exact(&mut body)?;
-        // A client that asks for encryption is told no, and begins again.
+        // A client that asks for encryption is refused it, and begins again.
         let asks_for_tls = is_first && body == 80_877_103_u32.to_be_bytes();
         if !asks_for_tls && head[0] == b'Q' && body.starts_with(b"COMMIT") {
             let nth = commits.fetch_add(1, Ordering::SeqCst);

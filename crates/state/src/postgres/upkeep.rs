@@ -1,4 +1,4 @@
-//! Dropping versions, checking, giving space back.
+//! Dropping versions, checking, freeing space.
 
 use std::path::Path;
 

@@ -20,7 +20,7 @@ use crate::{
 
 /// Neighbouring numbers tried for pages whose hashes collide.
 pub(super) const PROBES: i64 = 8;
-/// Where pages wait that a visit found and none has been to yet.
+/// Where pages wait that a visit found and that were not visited yet.
 pub(super) const NEW_BUCKET: i64 = i64::MAX - 1;
 
 /// A page with what only the engine knows of it.

@@ -19,7 +19,7 @@ pub struct PageRecord {
     pub site: SiteId,
     /// When it became known.
     pub discovered_s: i64,
-    /// How important the crawl order thought it at its last visit, in percent of the mean of all
+    /// How important the crawl order estimated it at its last visit, in percent of the mean of all
     /// known pages; 0 if unknown.
     pub importance_percent: u32,
     /// What its schedule believed of it after its last visit.

@@ -131,7 +131,7 @@ impl SiteScripts {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RenderWhen {
-    /// Never.
+    /// No page is rendered.
     #[default]
     Never,
     /// Where a trial showed that it brings something.

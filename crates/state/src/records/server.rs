@@ -40,7 +40,7 @@ pub struct ServerRecord {
     pub stretch_percent: u32,
 }
 
-/// When a server was asked and how it bore it.
+/// When a server was asked, and how it coped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerPace {
     /// The server.

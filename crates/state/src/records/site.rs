@@ -73,7 +73,7 @@ pub struct SiteConditions {
     pub allow_private: bool,
     /// Whether robots.txt is obeyed.
     pub robots: RobotsPolicy,
-    /// What is made of the site's own hints.
+    /// How the site's own hints are used.
     #[serde(default)]
     pub hints: SiteHints,
     /// How much of the site is kept.
@@ -109,7 +109,7 @@ fn is_all(by: &RoundsBy) -> bool {
     !by.chooses()
 }
 
-/// What is made of a site's sitemaps and feeds, and of changes that only machines see.
+/// How a site's sitemaps and feeds are used, and changes that only machines see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SiteHints {

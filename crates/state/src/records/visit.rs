@@ -144,8 +144,8 @@ pub struct VisitCommit {
     /// Where the page's links lead, inside the site or not, if the visit could read them. Those that
     /// lead to known pages are kept, for the crawl order.
     pub links: Option<Vec<CanonicalUrl>>,
-    /// How important the crawl order thinks the page, in percent of the mean; `None` leaves what
-    /// is known.
+    /// The importance that the crawl order estimates for the page, in percent of the mean; `None`
+    /// leaves what is known.
     pub importance_percent: Option<u32>,
     /// What the page gives to all pages that it links to together, in millionths of a score; those of
     /// other partitions get their shares by mail. `None` gives nothing.

@@ -19,7 +19,7 @@ pub(crate) struct PageBefore {
 }
 
 impl PageBefore {
-    /// A page of a site that was never tried. Its place does not matter to what visits make of it.
+    /// A page of a site that was never tried. Its position does not matter here.
     pub(crate) fn unvisited(site: SiteId) -> Self {
         let worth = Part { site, importance_percent: 0, estimate: None, turn: 0 };
         Self { due_s: None, visited_s: None, version: None, nth: Nth(0), worth }

@@ -21,7 +21,7 @@ fn group_of(number: u64) -> u32 {
 pub(crate) struct Part {
     /// The site that keeps its schedule.
     pub(crate) site: SiteId,
-    /// How important the crawl order thinks it, in percent of the mean; 0 if unknown.
+    /// The importance that the crawl order estimates, in percent of the mean; 0 if unknown.
     pub(crate) importance_percent: u32,
     /// What its schedule believes of it.
     pub(crate) estimate: Option<Estimate>,

@@ -39,7 +39,7 @@ pub(super) fn last_bucket(coarse: i64) -> i64 {
     coarse.saturating_add(1).saturating_mul(COARSE_BUCKETS).saturating_sub(1)
 }
 
-/// Where pages wait that a visit found and none has been to yet: a crawl order chooses among
+/// Where pages wait that a visit found and that were not visited yet: a crawl order chooses among
 /// them, and a scan of the buckets of time need not pass them by.
 pub(super) const NEW_BUCKET: i64 = i64::MAX - 1;
 

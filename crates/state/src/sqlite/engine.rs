@@ -116,8 +116,8 @@ impl SqliteState {
         Ok(answer)
     }
 
-    /// Gives a state that is no longer small larger pages. While another process has it open, or without
-    /// space, that cannot be: then it is tried again when the state has doubled.
+    /// Gives the database of a grown state larger pages. That is not possible while another process
+    /// has it open, or without free space: then it is tried again when the state has doubled.
     fn grow(&self, writer: &Connection) -> Result<(), StateError> {
         let explain = |e| open::explain(&self.path, "given larger pages", e);
         let Some(reader) = &self.reader else { return Ok(()) };
@@ -173,7 +173,7 @@ impl SqliteState {
         copied.map(drop)
     }
 
-    /// Gives space back that deletions and updates left behind.
+    /// Frees the space that deletions and updates left unused.
     pub(super) fn shrink(&self) -> Result<(), StateError> {
         lock(&self.writer)
             .execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")

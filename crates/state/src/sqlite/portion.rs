@@ -94,7 +94,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Vec<Logged>> {
     Some(visits)
 }
 
-/// The status that goes without saying.
+/// The status that is left out because it follows from the outcome.
 fn usual_status(outcome: Outcome) -> u16 {
     match outcome {
         Outcome::Changed | Outcome::Same => 200,

@@ -71,7 +71,7 @@ fn pages_alone(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<Vec<i64>> 
     .collect()
 }
 
-/// Gives back what was denied: whatever has versions is found by its key again.
+/// Restores what was denied: pages that have versions are found by their keys again.
 fn allow(t: &Transaction<'_>, site: SiteId) -> rusqlite::Result<()> {
     let pages: Vec<i64> = t
         .prepare(

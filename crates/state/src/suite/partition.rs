@@ -159,7 +159,7 @@ pub fn shares_of_a_score_leave_with_new_links_and_add_up_where_they_arrive<S: St
         let urls: Vec<CanonicalUrl> =
             [&near].into_iter().chain(far.iter().copied()).cloned().collect();
         let discovered = urls.iter().map(|url| found(url.as_str(), 2)).collect();
-        // A link out of the site is nobody's.
+        // A link out of the site gets no share.
         let links = urls.into_iter().chain([url_in(THERE, "/outside")]).collect();
         let gives_micros = Some(900_000);
         let seen = visit(&due, at_s, Outcome::Changed);

@@ -113,7 +113,7 @@ pub fn what_was_visited_in_the_future_is_due_now(state: &impl State) {
     };
     let changes = [Change::Pace(pace), note("signals"), note("probe")];
     state.commit_under(epoch, &changes).unwrap();
-    // A minute is no wrong clock.
+    // A minute ahead is not a wrong clock.
     assert_eq!(state.set_clock_back(ahead_s - 60).unwrap(), None);
     let pages = state.set_clock_back(NOW_S).unwrap();
     assert!(pages.is_some_and(|pages| pages >= 1), "{pages:?}");

@@ -30,14 +30,14 @@ use super::{
 };
 use crate::{error::BackendError, pack::pack_number};
 
-/// An object that says which archive a place belongs to.
+/// An object that says which archive a bucket or folder belongs to.
 const OWNER: &str = "archive";
 /// The object that a holder begins with.
 const BEGUN: &str = "begun";
 /// Objects larger than this are uploaded in parts.
 const PART_BYTES: usize = 32 << 20;
 
-/// A server of objects that is away is waited for this long.
+/// How long to wait for a server of objects that does not answer.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(180);
 const RETRIES_MAX: usize = 60;
 /// At the start, a person waits.
@@ -45,7 +45,7 @@ const FIRST_TIMEOUT: Duration = Duration::from_secs(5);
 /// Written and deleted to find out whether that is allowed.
 const TRIAL: &str = "trial";
 
-/// A place for objects: a bucket or a folder, and what their names begin with.
+/// Where objects are stored: a bucket or a folder, and what their names begin with.
 #[derive(Clone)]
 pub struct ObjectPlace {
     store: Arc<dyn ObjectStore>,
@@ -63,7 +63,7 @@ impl ObjectPlace {
         Self::patient(address, RETRY_TIMEOUT)
     }
 
-    /// The same, with a server that is away waited for so long.
+    /// The same, with another limit on the wait for a server that does not answer.
     fn patient(address: &str, patience: Duration) -> Result<Self, BackendError> {
         let wrong = |why: &str| failed(address, io::Error::new(io::ErrorKind::InvalidInput, why));
         let (store, prefix): (Arc<dyn ObjectStore>, String) =
@@ -97,7 +97,7 @@ impl ObjectPlace {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Whether the place can be reached and read.
+    /// Whether the bucket or folder can be reached and read.
     pub fn check(&self) -> Result<(), BackendError> {
         let place = Self::patient(&self.shown, FIRST_TIMEOUT)?;
         let listed = match place.get_whole(OWNER) {
@@ -125,7 +125,8 @@ impl ObjectPlace {
         self.delete(&name)
     }
 
-    /// Makes sure that the place can be written and belongs to this archive, or to none yet.
+    /// Makes sure that the bucket or folder can be written and belongs to this archive, or to none
+    /// yet.
     pub fn claim(&self, archive: &str) -> Result<(), BackendError> {
         let (store, path) = (self.store.clone(), self.path(OWNER));
         let owner = match self.get_whole(OWNER) {
@@ -534,7 +535,7 @@ impl ContentBackend for ObjectBackend {
 
     fn delete(&self, name: &str) -> Result<(), BackendError> {
         self.spool.delete(name)?;
-        // Who only reads leaves it to the holder.
+        // A process that only reads leaves it to the holder.
         if self.own.is_none() {
             return Ok(());
         }

@@ -18,9 +18,9 @@ use crate::{Digest, prefix, squeeze};
 /// What is tried: so many bytes and bodies, all in memory.
 const SAMPLE_BYTES: u64 = 64 << 20;
 const SAMPLE_BODIES: usize = 4096;
-/// They are taken from so many places of the site.
+/// They are taken from this many positions in the site.
 const SAMPLE_PLACES: usize = 4;
-/// Quick, and it tells arrangements apart as well as the level of the frames.
+/// Quick, and good enough to see which arrangement is smaller.
 const TRIAL_LEVEL: i32 = 6;
 /// Frames by time are larger, and so slower to read: they must save at least one in so many bytes.
 const WORTHWHILE_PART: u64 = 20;

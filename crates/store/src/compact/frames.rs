@@ -225,7 +225,7 @@ impl<'a, 's, 'p> FrameWriter<'a, 's, 'p> {
         Ok(in_frames_order(by_time, &nothing_to_follow))
     }
 
-    /// How the bodies that are in frames are arranged; none if that cannot be told, or if everything
+    /// How the bodies that are in frames are arranged; none if that is not known, or if everything
     /// is written again.
     fn known_arrangement(
         &self,

@@ -14,7 +14,7 @@
 //! `limits` (where a frame ends), `stretch` (which frames stay as they are), `frames` (bodies into frames), `prefix` (what frames
 //! share), `slow` (which pictures may take their time), `output` (the packs of the new
 //! generation), `work` (how far it has come), `built_upon` (what must not go because it is written
-//! meanwhile), `underway` (what is kept and what is given back if it is interrupted).
+//! meanwhile), `underway` (what is kept and what is deleted if it is interrupted).
 
 mod arrange;
 mod arrangement;
@@ -354,8 +354,8 @@ impl Store {
         Ok(lists)
     }
 
-    /// Orphans that a record elsewhere names, and pieces of what is kept, go along; the others are what
-    /// is given back.
+    /// Orphans that a record elsewhere names, and pieces of what is kept, go along; the space of
+    /// the others is freed.
     fn carry_orphans(
         &self,
         sources: &Sources,

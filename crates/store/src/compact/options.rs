@@ -27,7 +27,8 @@ pub struct CompactOptions {
     pub versions_per_slow: u64,
     /// Rewrites every site, whether or not it brought something new.
     pub everything: bool,
-    /// Bytes that are free for it. Nothing is begun that may need more; none does not ask.
+    /// Bytes that are free for it. Nothing is begun that may need more. `None` means that it is not
+    /// checked.
     pub room_bytes: Option<u64>,
 }
 
@@ -48,7 +49,7 @@ impl Default for CompactOptions {
     }
 }
 
-/// What compacting came to.
+/// The result of compacting.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompactReport {
     /// All files of the store before.

@@ -1,5 +1,5 @@
 //! Which pictures may become slow to read: those that save most for each version that waits for
-//! them, and only so many. Of the others only as much is recoded as can be given back quickly.
+//! them, and only so many. Of the others only as much is recoded as can be restored quickly.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};

@@ -1,4 +1,4 @@
-//! How far a compaction has come, and what it came to.
+//! How far a compaction has come, and its result.
 
 use super::options::CompactReport;
 

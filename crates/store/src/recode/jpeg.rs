@@ -13,19 +13,19 @@ use crate::wire::{Malformed, Reader, put_varint};
 const MAX_SEGMENTS: usize = 1000;
 /// A shorter front of a scan is not worth the tables of the model.
 const MIN_FRONT_BYTES: usize = 4096;
-/// What giving a picture back takes: to begin, for a KiB of the scan, and for a block of 64
+/// How long restoring a picture takes: to begin, for a KiB of the scan, and for a block of 64
 /// values, which a picture of several scans goes through again and again (docs/benchmarks.md).
 const BEGIN_US: f64 = 135.0;
 const US_PER_KIB: f64 = 107.0;
 const US_PER_BLOCK: f64 = 0.39;
 const US_PER_BLOCK_OF_SCANS: f64 = 1.1;
 
-/// About how long giving it back takes, if it has the head of a picture.
+/// About how long restoring it takes, if it has the head of a picture.
 pub(super) fn expected(body: &[u8]) -> Option<Duration> {
     Some(microseconds(Sketch::of(body)?.expected_us(body.len())))
 }
 
-/// All of it, or as much of its front as can be given back within the limit.
+/// All of it, or as much of its front as can be restored within the limit.
 pub(super) fn recode(body: &[u8], limit: Option<Duration>) -> Option<Recoded> {
     let sketch = Sketch::of(body);
     let cut = match limit {
@@ -156,7 +156,7 @@ impl Sketch {
         per_kib(1, US_PER_KIB) + us_per_block * self.blocks as f64 / self.scan_bytes.max(1) as f64
     }
 
-    /// How much of the body can be given back within the limit, if that is worth it.
+    /// How much of the body can be restored within the limit, if that is worth it.
     fn cut(&self, limit: Duration) -> Option<usize> {
         let scan_us = (limit.as_micros() as f64 - BEGIN_US).max(0.0);
         let scan_bytes = (scan_us / self.us_per_byte()) as usize;

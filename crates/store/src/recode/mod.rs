@@ -62,7 +62,7 @@ impl Recoding {
         self.expected(body).is_none_or(|time| time > QUICK)
     }
 
-    /// About how long restoring it as a whole takes, as far as its head and length tell.
+    /// About how long restoring it as a whole takes, as far as its head and length show.
     pub(crate) fn expected(self, body: &[u8]) -> Option<Duration> {
         match self {
             Self::Jpeg | Self::JpegFront => jpeg::expected(body),

@@ -21,7 +21,7 @@ pub(super) enum Packer {
 }
 
 impl Packer {
-    /// About how many microseconds giving pixels back takes.
+    /// About how many microseconds restoring pixels takes.
     pub(super) fn expected_us(self, raw_bytes: usize, packed_bytes: usize) -> f64 {
         match self {
             Self::Lzma => per_kib(packed_bytes, LZMA_US_PER_KIB),

@@ -3,7 +3,7 @@
 /// What a feed or a sitemap says about a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum Hint {
-    /// Nothing.
+    /// Nothing about this page.
     #[default]
     Silent,
     /// It changed since the last visit.

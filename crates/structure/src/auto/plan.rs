@@ -69,8 +69,8 @@ pub struct RoundEstimate {
 
 /// How often in a round the price of a visit is computed again.
 const PRICES_PER_ROUND: usize = 16;
-/// Servers with up to so many tops are also visited by method A where nothing is likely any more: so
-/// few pages have shown too little to be sure that they are quiet, and their tops cost little.
+/// Servers with up to so many tops are also visited by method A where nothing is likely any more:
+/// so few pages do not show for sure that nothing changes, and their tops cost little.
 const FEW_TOPS: usize = 24;
 /// Learning during the round separates likely pages from unlikely ones, so the last visits bring
 /// less than it seems now: only this share.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{
     answers::Portion,
-    routes::{Call, bad, ok},
+    call::{Call, bad, ok},
 };
 use crate::{
     WebError,

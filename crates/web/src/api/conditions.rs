@@ -10,7 +10,7 @@ use nenrin_structure::RoundsBy;
 use serde_json::{Value, json};
 
 use super::{
-    routes::bad,
+    call::bad,
     schemas::{exactly, record},
 };
 use crate::{

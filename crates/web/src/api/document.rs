@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    routes::{MAX_LIMIT, Route},
+    call::MAX_LIMIT,
+    routes::Route,
     schemas::{OUTCOMES, reference, schemas},
 };
 

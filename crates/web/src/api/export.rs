@@ -13,7 +13,7 @@ use axum::{
 use futures_util::stream;
 use tokio::sync::mpsc;
 
-use super::routes::Call;
+use super::call::Call;
 use crate::{WebError, format};
 
 /// Parts of the file that may wait for a slow reader.

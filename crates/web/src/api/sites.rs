@@ -10,8 +10,8 @@ use nenrin_urls::CanonicalUrl;
 use serde::Deserialize;
 
 use super::{
+    call::{Call, bad, ok},
     conditions,
-    routes::{Call, bad, ok},
 };
 use crate::WebError;
 

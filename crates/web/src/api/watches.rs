@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    routes::{Call, bad, ok},
+    call::{Call, bad, ok},
     schemas::{exactly, list, maybe_time, record, reference, text, time, whole},
 };
 use crate::{WebError, pages::watches};

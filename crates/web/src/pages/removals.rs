@@ -131,11 +131,11 @@ pub(crate) fn restore(
     let Some(reason) = removal::reason(typed) else {
         return Ok(ask(visitor, site, typed, Some(removal::say_why(visitor))));
     };
-    give_back(app, site, reason, visitor.now_s)?;
+    restore_site(app, site, reason, visitor.now_s)?;
     Ok(Redirect::to(&format!("/sites/{}?note=restored", site.id.0)).into_response())
 }
 
-pub(crate) fn give_back(
+pub(crate) fn restore_site(
     app: &WebApp,
     site: &Site,
     reason: &str,

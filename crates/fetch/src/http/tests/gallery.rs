@@ -1,5 +1,5 @@
 //! The gallery of bad servers, as far as one exchange shows them: each a line that says what the
-//! server sends and what must come of it. Further kinds are further lines.
+//! server sends and what the result must be. Further kinds are further lines.
 //!
 //! Every kind must end within its time whatever it sends, and must not make the client work or
 //! remember more than its limits. Kinds that need several pages are in the program's own tests.
@@ -27,7 +27,7 @@ enum Do {
     Close,
 }
 
-/// What must come of it.
+/// What the result must be.
 enum Must {
     /// This status, and a body of this length.
     Bring(u16, u64),
@@ -719,7 +719,7 @@ enum Via {
     Http2,
 }
 
-/// Fetches from a server of this kind; says what is wrong with what came of it, if anything.
+/// Fetches from a server of this kind; says what is wrong with the result, if anything.
 async fn try_kind(authority: &Authority, via: Via, kind: Kind) -> Option<String> {
     let (script, acceptor) = (Arc::new(kind.script), authority.acceptor(&["h2"]));
     let server = TestServer::start(move |mut stream, _| {

@@ -57,14 +57,14 @@ async fn bodies_that_find_no_room_in_memory_go_to_files_until_there_is_room() {
 async fn a_body_without_room_on_the_disk_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
     let memory = Memory::new(1 << 20, folder.path().to_owned());
-    memory.set_room(4_000_000);
+    memory.set_spare_bytes(4_000_000);
     let server = server_of(pattern(6_000_000)).await;
     let fetcher = fetcher().with_memory(memory.clone());
     let failure = fetcher.fetch(&request(&server.url("/"))).await.unwrap_err();
     assert_eq!(failure.kind(), "unkept", "{failure}");
-    assert!(failure.to_string().contains("no room"), "{failure}");
+    assert!(failure.to_string().contains("no space"), "{failure}");
     assert_eq!(memory.spooled_bytes(), 0);
-    memory.set_room(14_000_000);
+    memory.set_spare_bytes(14_000_000);
     assert!(fetcher.fetch(&request(&server.url("/"))).await.is_ok());
 }
 

@@ -57,7 +57,7 @@ impl Politeness {
         }
     }
 
-    /// The crawler's clock was turned: how long ago a server was asked cannot be told any more.
+    /// The crawler's clock was turned: how long ago a server was asked is not known any more.
     pub fn clock_turned(&mut self) {
         for seen in self.servers.values_mut() {
             (seen.ended_ms, seen.leave_alone_until_ms) = (None, i64::MIN);

@@ -61,7 +61,7 @@ impl Robots {
         }
     }
 
-    /// The crawler's clock was set back: what was heard in the future counts as heard now.
+    /// The crawler's clock was set back: what was received in the future counts as received now.
     pub fn set_back(&mut self, now_s: i64) {
         let known = self.servers.values_mut().flat_map(|heard| [&mut heard.now, &mut heard.kept]);
         for known in known {
