@@ -42,8 +42,8 @@ const GROWTH_LOOKS: f32 = 1.15;
 const GROWTH_STEP: f32 = 0.05;
 
 /// The default order: incremental PageRank that accumulates before it hands on, with damping, a
-/// bonus for pages found among many unknown ones, a part for top pages, servers that take turns, and
-/// a limit on the work.
+/// bonus for pages found among many unknown ones, less for those found alone, a part for top pages,
+/// servers that take turns, and a limit on the work.
 ///
 /// The lab and the live crawler use the same implementation, in f32 and with 12 bytes for each page
 /// beside its queue entry. `docs/order.md` has the formulas and the experiments behind each.
