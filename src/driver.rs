@@ -29,8 +29,8 @@ use std::{
 };
 
 use nenrin_archive::{
-    Archive, DiskGuard, Figures, LargeTurn, Logins, NewCookies, Pauses, Posts, QuotaGuard, Quotas,
-    ReadingThreads, RenderWork, StoreJob, StoreWork, folder_bytes,
+    Archive, DiskGuard, Figures, LargeThread, Logins, NewCookies, Pauses, Posts, QuotaGuard,
+    Quotas, ReadingThreads, RenderWork, StoreJob, StoreWork, folder_bytes,
 };
 use nenrin_crawl::{
     Command, Crawl, CrawlOptions, Event, FetchOrder, Load, RenderOrder, RoundReport, Ticket,
@@ -140,6 +140,7 @@ pub(crate) struct Driver {
     state_jobs: mpsc::Sender<StateJob>,
     store_jobs: mpsc::Sender<StoreJob>,
     workers: Vec<std::thread::JoinHandle<()>>,
+    large: (LargeThread, std::thread::JoinHandle<()>),
     /// Started with the first page that is rendered.
     renderings: Option<RenderWork>,
     render_options: RenderOptions,
@@ -219,10 +220,10 @@ impl Driver {
                 let _ = answered.send(happened);
             });
         });
-        let turn = LargeTurn::default();
-        let work = StoreWork::new(archive.store().clone(), clock::instant, is_stopping.clone())
-            .with_pause(pauses.map(|pauses| pauses.objects))
-            .with_large_turn(turn.clone());
+        let large = LargeThread::start();
+        let (store, stops) = (archive.store().clone(), is_stopping.clone());
+        let work = StoreWork::new(store, clock::instant, stops, large.0.clone())
+            .with_pause(pauses.map(|pauses| pauses.objects));
         let (store_waiting, stored) = (work.waiting().clone(), sender.clone());
         let mut workers = work.start(store_queue, move |put| {
             let _ = stored.send(put.map_or_else(Happening::StoreFailed, Happening::Event));
@@ -233,7 +234,7 @@ impl Driver {
             machine: Crawl::new(options),
             fetcher: fetcher.with_memory(memory.clone()),
             memory,
-            reading: ReadingThreads::start(turn),
+            reading: ReadingThreads::start(large.0.clone()),
             store: archive.store().clone(),
             state: archive.state().clone(),
             happenings,
@@ -243,6 +244,7 @@ impl Driver {
             state_jobs,
             store_jobs,
             workers,
+            large,
             renderings: None,
             posts: Posts::default(),
             render_options: RenderOptions::default(),
@@ -588,8 +590,14 @@ impl Driver {
         self.logins.save();
         drop(self.state_jobs);
         drop(self.store_jobs);
+        let (large, large_worker) = self.large;
         let joined: Vec<_> = tokio::task::block_in_place(|| {
-            self.workers.into_iter().map(std::thread::JoinHandle::join).collect()
+            let mut joined: Vec<_> =
+                self.workers.into_iter().map(std::thread::JoinHandle::join).collect();
+            // The others have handed on all that they were given.
+            large.end();
+            joined.push(large_worker.join());
+            joined
         });
         anyhow::ensure!(
             joined.iter().all(Result::is_ok),

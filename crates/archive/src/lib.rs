@@ -102,7 +102,7 @@ pub use views::{
     rounds_table, shown_worth, site_json, site_lines, site_structure, sites_table, structure_line,
     tops_table, version_json, versions_table, visit_cells, visit_json, worth_of,
 };
-pub use visiting::{LargeTurn, ReadingThreads, links_of_stored, put_exchange, read_fetched};
+pub use visiting::{LargeThread, ReadingThreads, links_of_stored, put_exchange, read_fetched};
 pub use warc::{
     CdxjIndex, ExportOptions, Exported, Imported, WarcFiles, WarcImportOptions, index_warc,
 };

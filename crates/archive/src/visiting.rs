@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use nenrin_crawl::{
@@ -42,50 +42,55 @@ pub fn read_fetched(
     })
 }
 
-/// The turn of a large body. To read one, or to store one, takes several times its own size, so only one
-/// is read or stored at a time. Clones share the turn.
-#[derive(Debug, Clone, Default)]
-pub struct LargeTurn(Arc<Mutex<()>>);
+/// The thread on which large bodies are read and stored, one after the other. Either takes several times
+/// the body's size, and the system's allocator keeps for each thread what was freed on it: on one thread,
+/// the memory of one body serves the next. Clones share it.
+#[derive(Debug, Clone)]
+pub struct LargeThread(mpsc::Sender<Option<Job>>);
 
-impl LargeTurn {
-    /// Waits for the turn, which ends when the guard is dropped.
-    pub(crate) fn take(&self) -> MutexGuard<'_, ()> {
-        // It guards nothing that could be left half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl LargeThread {
+    /// Starts it.
+    pub fn start() -> (Self, thread::JoinHandle<()>) {
+        let (sender, jobs) = mpsc::channel::<Option<Job>>();
+        let worker = thread::spawn(move || while_given(|| jobs.recv().ok().flatten()));
+        (Self(sender), worker)
+    }
+
+    /// Does this after all that was given before.
+    pub(crate) fn add(&self, job: impl FnOnce() + Send + 'static) {
+        // What comes after the end is dropped, and whoever waits for it sees that.
+        let _ = self.0.send(Some(Box::new(job)));
+    }
+
+    /// Lets the thread end after what it was given.
+    pub fn end(&self) {
+        let _ = self.0.send(None);
     }
 }
 
-/// The threads that read bodies: as many as there are processors, and one for large bodies, which come
-/// one after the other.
+/// The threads that read bodies: as many as there are processors, and the one for large bodies.
 #[derive(Debug, Clone)]
 pub struct ReadingThreads {
     usual: mpsc::Sender<Job>,
-    large: mpsc::Sender<Job>,
-    turn: LargeTurn,
+    large: LargeThread,
 }
 
 type Job = Box<dyn FnOnce() + Send>;
 
 impl ReadingThreads {
-    /// Starts the threads; they end with the last clone. Large bodies wait for their turn.
-    pub fn start(turn: LargeTurn) -> Self {
+    /// Starts the threads; they end with the last clone.
+    pub fn start(large: LargeThread) -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        Self { usual: started(processors.min(READERS_MAX)), large: started(1), turn }
+        Self { usual: started(processors.min(READERS_MAX)), large }
     }
 
     /// Does this when it is its turn.
     pub fn add(&self, is_large: bool, job: impl FnOnce() + Send + 'static) {
-        // The threads are there as long as this is.
-        let _ = match is_large {
-            false => self.usual.send(Box::new(job)),
-            true => {
-                let turn = self.turn.clone();
-                self.large.send(Box::new(move || {
-                    let _turn = turn.take();
-                    job();
-                }))
-            }
-        };
+        match is_large {
+            // The threads are there as long as this is.
+            false => drop(self.usual.send(Box::new(job))),
+            true => self.large.add(job),
+        }
     }
 }
 
@@ -95,15 +100,17 @@ fn started(threads: usize) -> mpsc::Sender<Job> {
     let jobs = Arc::new(Mutex::new(jobs));
     for _ in 0..threads {
         let jobs = jobs.clone();
-        thread::spawn(move || {
-            let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            while let Ok(job) = next() {
-                // The caller that waits for it sees that it failed; the next job goes on.
-                drop(panic::catch_unwind(AssertUnwindSafe(job)));
-            }
-        });
+        let next = move || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
+        thread::spawn(move || while_given(next));
     }
     sender
+}
+
+fn while_given(next: impl Fn() -> Option<Job>) {
+    while let Some(job) = next() {
+        // The caller that waits for it sees that it failed; the next job goes on.
+        drop(panic::catch_unwind(AssertUnwindSafe(job)));
+    }
 }
 
 /// The links of a stored version that came without them. One that cannot be read has none.
@@ -186,21 +193,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_large_body_is_not_read_while_another_has_the_turn() {
-        let turn = LargeTurn::default();
-        let threads = ReadingThreads::start(turn.clone());
+    fn large_bodies_are_handled_on_one_thread_and_small_ones_do_not_wait() {
+        let (large, worker) = LargeThread::start();
+        let threads = ReadingThreads::start(large.clone());
         let (sender, done) = mpsc::channel();
-        let stored = turn.take();
-        for (is_large, name) in [(true, "large"), (false, "small")] {
+        let (open, door) = mpsc::channel::<()>();
+        large.add(move || drop(door.recv()));
+        let tell = |name: &'static str| {
             let sender = sender.clone();
-            threads.add(is_large, move || {
-                let _ = sender.send(name);
-            });
-        }
+            move || drop(sender.send((name, thread::current().id())))
+        };
+        threads.add(true, tell("read"));
+        threads.add(false, tell("small"));
+        large.add(tell("stored"));
+        large.end();
+        large.add(tell("too late"));
         let patience = Duration::from_secs(30);
-        assert_eq!(done.recv_timeout(patience), Ok("small"));
+        assert_eq!(done.recv_timeout(patience).unwrap().0, "small");
         assert!(done.recv_timeout(Duration::from_millis(50)).is_err(), "it did not wait");
-        drop(stored);
-        assert_eq!(done.recv_timeout(patience), Ok("large"));
+        open.send(()).unwrap();
+        let one = worker.thread().id();
+        assert_eq!(done.recv_timeout(patience), Ok(("read", one)));
+        assert_eq!(done.recv_timeout(patience), Ok(("stored", one)));
+        worker.join().unwrap();
+        assert!(done.try_recv().is_err(), "the thread had ended");
     }
 }
