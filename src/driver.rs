@@ -140,7 +140,7 @@ pub(crate) struct Driver {
     state_jobs: mpsc::Sender<StateJob>,
     store_jobs: mpsc::Sender<StoreJob>,
     workers: Vec<std::thread::JoinHandle<()>>,
-    large: (LargeThread, std::thread::JoinHandle<()>),
+    large: LargeThread,
     /// Started with the first page that is rendered.
     renderings: Option<RenderWork>,
     render_options: RenderOptions,
@@ -222,7 +222,7 @@ impl Driver {
         });
         let large = LargeThread::start();
         let (store, stops) = (archive.store().clone(), is_stopping.clone());
-        let work = StoreWork::new(store, clock::instant, stops, large.0.clone())
+        let work = StoreWork::new(store, clock::instant, stops, large.clone())
             .with_pause(pauses.map(|pauses| pauses.objects));
         let (store_waiting, stored) = (work.waiting().clone(), sender.clone());
         let mut workers = work.start(store_queue, move |put| {
@@ -234,7 +234,7 @@ impl Driver {
             machine: Crawl::new(options),
             fetcher: fetcher.with_memory(memory.clone()),
             memory,
-            reading: ReadingThreads::start(large.0.clone()),
+            reading: ReadingThreads::start(large.clone()),
             store: archive.store().clone(),
             state: archive.state().clone(),
             happenings,
@@ -590,14 +590,10 @@ impl Driver {
         self.logins.save();
         drop(self.state_jobs);
         drop(self.store_jobs);
-        let (large, large_worker) = self.large;
         let joined: Vec<_> = tokio::task::block_in_place(|| {
-            let mut joined: Vec<_> =
-                self.workers.into_iter().map(std::thread::JoinHandle::join).collect();
-            // The others have handed on all that they were given.
-            large.end();
-            joined.push(large_worker.join());
-            joined
+            // Large bodies that wait are due again.
+            self.large.end();
+            self.workers.into_iter().map(std::thread::JoinHandle::join).collect()
         });
         anyhow::ensure!(
             joined.iter().all(Result::is_ok),

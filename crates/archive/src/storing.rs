@@ -11,7 +11,7 @@ use nenrin_crawl::{Event, StoreOrder};
 use nenrin_fetch::Exchange;
 use nenrin_store::{EffortGauge, Store, StoreError};
 
-use crate::visiting::{LargeThread, put_exchange};
+use crate::visiting::{LargeJob, LargeThread, put_exchange};
 
 /// Versions put before one sync at most.
 const SYNCED_TOGETHER: usize = 256;
@@ -142,7 +142,7 @@ impl Putting {
                 continue;
             }
             let (putting, done) = (self.clone(), done.clone());
-            self.work.large.add(move || putting.serve_one(job, &done));
+            self.work.large.add(LargeJob::Store, move || putting.serve_one(job, &done));
         }
     }
 

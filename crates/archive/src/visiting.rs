@@ -1,9 +1,10 @@
 //! Between a fetcher, the store and the crawl machine: reading what came, and storing it.
 
+use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
 use nenrin_crawl::{
@@ -45,31 +46,89 @@ pub fn read_fetched(
 /// The thread on which large bodies are read and stored, one after the other. Either takes several times
 /// the body's size, and the system's allocator keeps for each thread what was freed on it: on one thread,
 /// the memory of one body serves the next. Clones share it.
-#[derive(Debug, Clone)]
-pub struct LargeThread(mpsc::Sender<Option<Job>>);
+#[derive(Clone)]
+pub struct LargeThread(Arc<Large>);
+
+#[derive(Default)]
+struct Large {
+    work: Mutex<LargeWork>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct LargeWork {
+    jobs: VecDeque<(LargeJob, Job)>,
+    under_way: Option<LargeJob>,
+    is_over: bool,
+}
+
+/// What is done with a large body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LargeJob {
+    Read,
+    Store,
+}
 
 impl LargeThread {
-    /// Starts it.
-    pub fn start() -> (Self, thread::JoinHandle<()>) {
-        let (sender, jobs) = mpsc::channel::<Option<Job>>();
-        let worker = thread::spawn(move || while_given(|| jobs.recv().ok().flatten()));
-        (Self(sender), worker)
+    /// Starts it. It ends with [`end`](Self::end).
+    pub fn start() -> Self {
+        let large = Arc::new(Large::default());
+        let worker = large.clone();
+        thread::spawn(move || {
+            while let Some(job) = worker.next() {
+                // The caller that waits for it sees that it failed; the next job goes on.
+                drop(panic::catch_unwind(AssertUnwindSafe(job)));
+            }
+        });
+        Self(large)
     }
 
-    /// Does this after all that was given before.
-    pub(crate) fn add(&self, job: impl FnOnce() + Send + 'static) {
-        // What comes after the end is dropped, and whoever waits for it sees that.
-        let _ = self.0.send(Some(Box::new(job)));
+    /// Does this after all that was given before, unless the end comes first.
+    pub(crate) fn add(&self, kind: LargeJob, job: impl FnOnce() + Send + 'static) {
+        let mut work = self.0.work();
+        if !work.is_over {
+            work.jobs.push_back((kind, Box::new(job)));
+            self.0.changed.notify_all();
+        }
     }
 
-    /// Lets the thread end after what it was given.
+    /// Drops what has not begun, and waits for a body that is being stored. Reading changes nothing, and is
+    /// not waited for.
     pub fn end(&self) {
-        let _ = self.0.send(None);
+        let mut work = self.0.work();
+        work.is_over = true;
+        let dropped = std::mem::take(&mut work.jobs);
+        self.0.changed.notify_all();
+        while work.under_way == Some(LargeJob::Store) {
+            work = self.0.changed.wait(work).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(work);
+        drop(dropped);
+    }
+}
+
+impl Large {
+    fn work(&self) -> MutexGuard<'_, LargeWork> {
+        // It is whole between any two statements that change it.
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next job; none after the end.
+    fn next(&self) -> Option<Job> {
+        let mut work = self.work();
+        work.under_way = None;
+        self.changed.notify_all();
+        while work.jobs.is_empty() && !work.is_over {
+            work = self.changed.wait(work).unwrap_or_else(PoisonError::into_inner);
+        }
+        let (kind, job) = work.jobs.pop_front()?;
+        work.under_way = Some(kind);
+        Some(job)
     }
 }
 
 /// The threads that read bodies: as many as there are processors, and the one for large bodies.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ReadingThreads {
     usual: mpsc::Sender<Job>,
     large: LargeThread,
@@ -89,7 +148,7 @@ impl ReadingThreads {
         match is_large {
             // The threads are there as long as this is.
             false => drop(self.usual.send(Box::new(job))),
-            true => self.large.add(job),
+            true => self.large.add(LargeJob::Read, job),
         }
     }
 }
@@ -100,17 +159,15 @@ fn started(threads: usize) -> mpsc::Sender<Job> {
     let jobs = Arc::new(Mutex::new(jobs));
     for _ in 0..threads {
         let jobs = jobs.clone();
-        let next = move || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok();
-        thread::spawn(move || while_given(next));
+        thread::spawn(move || {
+            let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            while let Ok(job) = next() {
+                // The caller that waits for it sees that it failed; the next job goes on.
+                drop(panic::catch_unwind(AssertUnwindSafe(job)));
+            }
+        });
     }
     sender
-}
-
-fn while_given(next: impl Fn() -> Option<Job>) {
-    while let Some(job) = next() {
-        // The caller that waits for it sees that it failed; the next job goes on.
-        drop(panic::catch_unwind(AssertUnwindSafe(job)));
-    }
 }
 
 /// The links of a stored version that came without them. One that cannot be read has none.
@@ -192,30 +249,56 @@ mod tests {
 
     use super::*;
 
+    const PATIENCE: Duration = Duration::from_secs(30);
+
     #[test]
     fn large_bodies_are_handled_on_one_thread_and_small_ones_do_not_wait() {
-        let (large, worker) = LargeThread::start();
+        let large = LargeThread::start();
         let threads = ReadingThreads::start(large.clone());
         let (sender, done) = mpsc::channel();
         let (open, door) = mpsc::channel::<()>();
-        large.add(move || drop(door.recv()));
+        large.add(LargeJob::Store, move || drop(door.recv()));
         let tell = |name: &'static str| {
             let sender = sender.clone();
             move || drop(sender.send((name, thread::current().id())))
         };
         threads.add(true, tell("read"));
         threads.add(false, tell("small"));
-        large.add(tell("stored"));
-        large.end();
-        large.add(tell("too late"));
-        let patience = Duration::from_secs(30);
-        assert_eq!(done.recv_timeout(patience).unwrap().0, "small");
+        large.add(LargeJob::Store, tell("stored"));
+        assert_eq!(done.recv_timeout(PATIENCE).unwrap().0, "small");
         assert!(done.recv_timeout(Duration::from_millis(50)).is_err(), "it did not wait");
         open.send(()).unwrap();
-        let one = worker.thread().id();
-        assert_eq!(done.recv_timeout(patience), Ok(("read", one)));
-        assert_eq!(done.recv_timeout(patience), Ok(("stored", one)));
-        worker.join().unwrap();
-        assert!(done.try_recv().is_err(), "the thread had ended");
+        let (first, one) = done.recv_timeout(PATIENCE).unwrap();
+        let (second, other) = done.recv_timeout(PATIENCE).unwrap();
+        assert_eq!((first, second, one == other), ("read", "stored", true));
+        large.end();
+    }
+
+    #[test]
+    fn the_end_waits_for_what_is_being_stored_and_not_for_what_is_being_read() {
+        for kind in [LargeJob::Read, LargeJob::Store] {
+            let large = LargeThread::start();
+            let (begun, begins) = mpsc::channel();
+            let (open, door) = mpsc::channel::<()>();
+            large.add(kind, move || {
+                let _ = begun.send(());
+                drop(door.recv());
+            });
+            begins.recv_timeout(PATIENCE).unwrap();
+            let (dropped, is_dropped) = mpsc::channel::<()>();
+            large.add(LargeJob::Store, move || drop(dropped.send(())));
+            let (ended, is_ended) = mpsc::channel();
+            thread::spawn(move || {
+                large.end();
+                large.add(LargeJob::Store, || panic!("it has ended"));
+                let _ = ended.send(());
+            });
+            if kind == LargeJob::Store {
+                assert!(is_ended.recv_timeout(Duration::from_millis(50)).is_err(), "{kind:?}");
+                open.send(()).unwrap();
+            }
+            assert_eq!(is_ended.recv_timeout(PATIENCE), Ok(()), "{kind:?}");
+            assert!(is_dropped.recv().is_err(), "what had not begun was dropped");
+        }
     }
 }
