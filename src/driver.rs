@@ -28,7 +28,7 @@ use std::{
 };
 
 use nenrin_archive::{
-    Archive, Figures, LargeTurn, Logins, NewCookies, Pauses, Posts, Quotas, ReadingThreads,
+    Archive, Figures, LargeThread, Logins, NewCookies, Pauses, Posts, Quotas, ReadingThreads,
     RenderWork, SitesTaken, SpaceGuard, StateJob, StateWork, StoreJob, StoreWork,
 };
 use nenrin_crawl::{
@@ -139,6 +139,7 @@ pub(crate) struct Driver {
     state_jobs: mpsc::Sender<StateJob>,
     store_jobs: mpsc::Sender<StoreJob>,
     workers: Vec<std::thread::JoinHandle<()>>,
+    large: LargeThread,
     /// Started with the first page that is rendered.
     renderings: Option<RenderWork>,
     render_options: RenderOptions,
@@ -217,10 +218,10 @@ impl Driver {
                 let _ = answered.send(happened);
             });
         });
-        let turn = LargeTurn::default();
-        let work = StoreWork::new(archive.store().clone(), clock::instant, is_stopping.clone())
-            .with_pause(pauses.map(|pauses| pauses.objects))
-            .with_large_turn(turn.clone());
+        let large = LargeThread::start();
+        let (store, stops) = (archive.store().clone(), is_stopping.clone());
+        let work = StoreWork::new(store, clock::instant, stops, large.clone())
+            .with_pause(pauses.map(|pauses| pauses.objects));
         let (store_waiting, stored) = (work.waiting().clone(), sender.clone());
         let mut workers = work.start(store_queue, move |put| {
             let _ = stored.send(put.map_or_else(Happening::StoreFailed, Happening::Event));
@@ -231,7 +232,7 @@ impl Driver {
             machine: Crawl::new(options),
             fetcher: fetcher.with_memory(memory.clone()),
             memory,
-            reading: ReadingThreads::start(turn),
+            reading: ReadingThreads::start(large.clone()),
             store: archive.store().clone(),
             state: archive.state().clone(),
             epoch,
@@ -242,6 +243,7 @@ impl Driver {
             state_jobs,
             store_jobs,
             workers,
+            large,
             renderings: None,
             posts: Posts::default(),
             render_options: RenderOptions::default(),
@@ -558,6 +560,8 @@ impl Driver {
         drop(self.state_jobs);
         drop(self.store_jobs);
         let joined: Vec<_> = tokio::task::block_in_place(|| {
+            // Large bodies that wait are due again.
+            self.large.end();
             self.workers.into_iter().map(std::thread::JoinHandle::join).collect()
         });
         anyhow::ensure!(

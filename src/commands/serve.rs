@@ -216,9 +216,9 @@ impl Served {
         };
         let wanted = address("interface", args.interface.as_deref(), &settings.interface)?;
         nenrin_web::may_listen(wanted.ip(), &options).map_err(usage)?;
-        let interface = listen("interface", wanted).await?;
+        let interface = listen("interface", wanted)?;
         let wanted = address("replay", args.replay.as_deref(), &settings.replay)?;
-        let replay = listen("replay", wanted).await?;
+        let replay = listen("replay", wanted)?;
         let served = Self { interface: interface.local_addr()?, replay: replay.local_addr()? };
         let (replay_base, origin) = replay_base(settings, served.replay.port())?;
         let changes = ChangeReader::new(archive.state().clone(), archive.store().clone());
@@ -294,8 +294,8 @@ fn web_options(settings: &crate::config::Serve) -> anyhow::Result<WebOptions> {
     })
 }
 
-async fn listen(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| {
+fn listen(what: &str, address: SocketAddr) -> anyhow::Result<TcpListener> {
+    nenrin_web::listen(address).map_err(|error| {
         usage(anyhow::anyhow!(
             "the {what} cannot listen on {address} ({error}); choose another with --{what} 127.0.0.1:PORT"
         ))

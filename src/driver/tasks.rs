@@ -128,6 +128,9 @@ async fn read(
         let (read_order, read, store) = (order.clone(), exchange.clone(), store.clone());
         let (done, answer) = oneshot::channel();
         let job = move || {
+            if done.is_closed() {
+                return;
+            }
             let _ = done.send(read_fetched(&store, &read_order, &read, clock::now_s(), appetite));
         };
         match at_once && !appetite.is_large() {

@@ -249,6 +249,18 @@ fn leading_on() -> Vec<Kind> {
     ]
 }
 
+fn numbered(before: &str, after: &str, count: usize) -> String {
+    (0..count).map(|number| format!("{before}{number}{after}")).collect()
+}
+
+/// Attributes of different names, each of which scripts use for pictures.
+fn late_attributes() -> String {
+    let name = |number: usize| -> String {
+        (0..17).map(|bit| ["-src", "-img"][number >> bit & 1]).collect()
+    };
+    (0..100_000).map(|number| format!("data{}=/{number}.png ", name(number))).collect()
+}
+
 fn contents() -> Vec<Kind> {
     let page = |name, body: String| top(name, Reply::html(body), "changed", &[]);
     let typed = |name, mime: &str, body: String| {
@@ -285,6 +297,32 @@ fn contents() -> Vec<Kind> {
             "<svg><use href='#a'/>".repeat(300_000),
         ),
         typed("has a text of one line", "text/plain", "x".repeat(15 << 20)),
+        page(
+            "has short links for long addresses",
+            format!("<base href='/{}/'>{}", "b".repeat(3_900), numbered("<a href=a", ">", 300_000)),
+        ),
+        page("has 100,000 attributes that load late", format!("<img {}>", late_attributes())),
+        page("has four million attributes", format!("<img {}>", "a=b ".repeat(3_500_000))),
+        page("has scripts that close themselves", "<script/>".repeat(1_500_000)),
+        typed(
+            "has a feed of empty entries",
+            "application/feed+json",
+            format!("{{\"items\":[{}{{}}]}}", "{},".repeat(5_000_000)),
+        ),
+        typed(
+            "has a feed with one endless entry",
+            "application/feed+json",
+            format!("{{\"items\":[{{\"id\":[{}1]}}]}}", "1,".repeat(7_000_000)),
+        ),
+        typed(
+            "has a feed of long addresses",
+            "application/atom+xml",
+            format!(
+                "<feed xmlns='http://www.w3.org/2005/Atom' xml:base='/{}/'>{}",
+                "b".repeat(3_900),
+                numbered("<entry><link href='e", "'/></entry>", 300_000)
+            ),
+        ),
         typed("has 300 types", &vec!["text/html"; 300].join(", "), "<p>x".to_owned()),
         typed("has a script of strings", "text/javascript", "\"http://a/\"+`${`".repeat(300_000)),
     ]

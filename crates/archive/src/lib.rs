@@ -108,7 +108,7 @@ pub use views::{
     sites_table, structure_line, tops_table, version_json, versions_table, visit_json, visit_rows,
     worth_of,
 };
-pub use visiting::{LargeTurn, ReadingThreads, links_of_stored, put_exchange, read_fetched};
+pub use visiting::{LargeThread, ReadingThreads, links_of_stored, put_exchange, read_fetched};
 pub use warc::{
     CdxjIndex, ExportOptions, Exported, Imported, WarcFiles, WarcImportOptions, index_warc,
 };

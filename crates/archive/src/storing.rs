@@ -1,6 +1,7 @@
-//! The threads that store what was fetched: some compress and put, one of them large bodies, and one
-//! syncs, many versions at a time.
+//! The threads that store what was fetched: some compress and put, large bodies are put on a thread that
+//! others use as well, and one syncs, many versions at a time.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
@@ -10,7 +11,7 @@ use nenrin_crawl::{Event, StoreOrder};
 use nenrin_fetch::Exchange;
 use nenrin_store::{EffortGauge, Store, StoreError};
 
-use crate::visiting::{LargeTurn, put_exchange};
+use crate::visiting::{LargeJob, LargeThread, put_exchange};
 
 /// Versions put before one sync at most.
 const SYNCED_TOGETHER: usize = 256;
@@ -21,7 +22,7 @@ const SYNC_PAUSE: Duration = Duration::from_millis(20);
 /// More threads that put would only wait for the one that writes.
 const PUTTERS_MAX: usize = 4;
 
-/// Larger bodies are put one after the other, each when it has the turn.
+/// Larger bodies are put one after the other.
 const LARGE_BYTES: u64 = 1 << 20;
 
 /// A version to store.
@@ -39,20 +40,19 @@ pub struct StoreWork {
     is_stopping: Arc<AtomicBool>,
     /// Where every sync writes an object: how long versions wait for others.
     pause: Option<Duration>,
-    large: LargeTurn,
+    large: LargeThread,
 }
 
 impl StoreWork {
-    /// When `is_stopping` becomes true, a large body that is being put is left out: it is due again.
-    pub fn new(store: Arc<Store>, clock: fn() -> Instant, is_stopping: Arc<AtomicBool>) -> Self {
-        let (waiting, large) = (Arc::default(), LargeTurn::default());
-        Self { store, clock, waiting, is_stopping, pause: None, large }
-    }
-
-    /// Large bodies wait for this turn, which others may have too.
-    #[must_use]
-    pub fn with_large_turn(self, large: LargeTurn) -> Self {
-        Self { large, ..self }
+    /// Large bodies are put on that thread. When `is_stopping` becomes true, one that is being put is left
+    /// out: it is due again.
+    pub fn new(
+        store: Arc<Store>,
+        clock: fn() -> Instant,
+        is_stopping: Arc<AtomicBool>,
+        large: LargeThread,
+    ) -> Self {
+        Self { store, clock, waiting: Arc::default(), is_stopping, pause: None, large }
     }
 
     /// Lets versions wait so long for others to be synced with them, and many more together.
@@ -74,15 +74,16 @@ impl StoreWork {
     ) -> Vec<JoinHandle<()>> {
         let putters = thread::available_parallelism().map_or(1, usize::from).min(PUTTERS_MAX);
         let gauge = Mutex::new(EffortGauge::new(putters, (self.clock)()));
-        let putting = Arc::new(Putting { jobs: Mutex::new(jobs), gauge, work: self.clone() });
+        let has_failed = AtomicBool::new(false);
+        let work = self.clone();
+        let putting = Arc::new(Putting { jobs: Mutex::new(jobs), gauge, work, has_failed });
         let (done, puts) = mpsc::channel();
-        let (large, large_jobs) = mpsc::channel();
         let start = |_| {
-            let (putting, large, done) = (putting.clone(), large.clone(), done.clone());
-            thread::spawn(move || putting.serve(&large, &done))
+            let (putting, done) = (putting.clone(), done.clone());
+            thread::spawn(move || putting.serve(&done))
         };
         let mut workers: Vec<JoinHandle<()>> = (0..putters).map(start).collect();
-        workers.push(thread::spawn(move || putting.serve_large(&large_jobs, &done)));
+        drop(done);
         workers.push(thread::spawn(move || self.serve_syncs(&puts, report)));
         workers
     }
@@ -127,39 +128,34 @@ struct Putting {
     jobs: Mutex<mpsc::Receiver<StoreJob>>,
     gauge: Mutex<EffortGauge>,
     work: StoreWork,
+    has_failed: AtomicBool,
 }
 
 impl Putting {
     /// Puts bodies and hands large ones on, until there are no more or something failed.
-    fn serve(&self, large: &mpsc::Sender<StoreJob>, done: &mpsc::Sender<Stored>) {
-        loop {
+    fn serve(self: &Arc<Self>, done: &mpsc::Sender<Stored>) {
+        while !self.has_failed.load(Ordering::Relaxed) {
             let job = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(job) = job else { return };
-            let goes_on = match job.1.body.len() > LARGE_BYTES {
-                true => large.send(job).is_ok(),
-                false => self.serve_one(job, done),
-            };
-            if !goes_on {
-                return;
+            if job.1.body.len() <= LARGE_BYTES {
+                self.serve_one(job, done);
+                continue;
             }
+            let (putting, done) = (self.clone(), done.clone());
+            self.work.large.add(LargeJob::Store, move || putting.serve_one(job, &done));
         }
     }
 
-    fn serve_large(&self, jobs: &mpsc::Receiver<StoreJob>, done: &mpsc::Sender<Stored>) {
-        while let Ok(job) = jobs.recv() {
-            let _turn = self.work.large.take();
-            if !self.serve_one(job, done) {
-                return;
-            }
+    /// Puts one, unless another one failed.
+    fn serve_one(&self, (order, exchange): StoreJob, done: &mpsc::Sender<Stored>) {
+        if self.has_failed.load(Ordering::Relaxed) {
+            return;
         }
-    }
-
-    /// Whether the next one may follow.
-    fn serve_one(&self, (order, exchange): StoreJob, done: &mpsc::Sender<Stored>) -> bool {
-        let Some(put) = self.put(&order, &exchange) else { return true };
+        let Some(put) = self.put(&order, &exchange) else { return };
         drop(exchange);
-        let is_over = put.is_err();
-        done.send(put).is_ok() && !is_over
+        self.has_failed.fetch_or(put.is_err(), Ordering::Relaxed);
+        // Who syncs has ended after the first error.
+        let _ = done.send(put);
     }
 
     /// None if a stop left it out.
@@ -167,7 +163,11 @@ impl Putting {
         let StoreWork { store, clock, waiting, is_stopping, .. } = &self.work;
         let began = clock();
         store.set_effort(self.gauge().effort(began, waiting.load(Ordering::Relaxed)));
-        let put = put_exchange(store, order, exchange, is_stopping);
+        // A thread that ends by itself would leave this visit waiting for ever.
+        let put = panic::catch_unwind(AssertUnwindSafe(|| {
+            put_exchange(store, order, exchange, is_stopping)
+        }));
+        let put = put.unwrap_or_else(|_| Err(StoreError::Stopped("storing it failed".to_owned())));
         self.gauge().add_busy(clock().saturating_duration_since(began));
         if matches!(put, Err(StoreError::Stopped(_))) && is_stopping.load(Ordering::Relaxed) {
             waiting.fetch_sub(1, Ordering::Relaxed);

@@ -1,9 +1,10 @@
 //! Between a fetcher, the store and the crawl machine: reading what came, and storing it.
 
+use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
 
 use nenrin_crawl::{
@@ -42,50 +43,113 @@ pub fn read_fetched(
     })
 }
 
-/// The turn of a large body. To read one, or to store one, takes several times its own size, so only one
-/// is read or stored at a time. Clones share the turn.
-#[derive(Debug, Clone, Default)]
-pub struct LargeTurn(Arc<Mutex<()>>);
+/// The thread on which large bodies are read and stored, one after the other. Either takes several times
+/// the body's size, and the system's allocator keeps for each thread what was freed on it: on one thread,
+/// the memory of one body serves the next. Clones share it.
+#[derive(Clone)]
+pub struct LargeThread(Arc<Large>);
 
-impl LargeTurn {
-    /// Waits for the turn, which ends when the guard is dropped.
-    pub(crate) fn take(&self) -> MutexGuard<'_, ()> {
-        // It guards nothing that could be left half done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+#[derive(Default)]
+struct Large {
+    work: Mutex<LargeWork>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct LargeWork {
+    jobs: VecDeque<(LargeJob, Job)>,
+    under_way: Option<LargeJob>,
+    is_over: bool,
+}
+
+/// What is done with a large body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LargeJob {
+    Read,
+    Store,
+}
+
+impl LargeThread {
+    /// Starts it. It ends with [`end`](Self::end).
+    pub fn start() -> Self {
+        let large = Arc::new(Large::default());
+        let worker = large.clone();
+        thread::spawn(move || {
+            while let Some(job) = worker.next() {
+                // The caller that waits for it sees that it failed; the next job goes on.
+                drop(panic::catch_unwind(AssertUnwindSafe(job)));
+            }
+        });
+        Self(large)
+    }
+
+    /// Does this after all that was given before, unless the end comes first.
+    pub(crate) fn add(&self, kind: LargeJob, job: impl FnOnce() + Send + 'static) {
+        let mut work = self.0.work();
+        if !work.is_over {
+            work.jobs.push_back((kind, Box::new(job)));
+            self.0.changed.notify_all();
+        }
+    }
+
+    /// Drops what has not begun, and waits for a body that is being stored. Reading changes nothing, and is
+    /// not waited for.
+    pub fn end(&self) {
+        let mut work = self.0.work();
+        work.is_over = true;
+        let dropped = std::mem::take(&mut work.jobs);
+        self.0.changed.notify_all();
+        while work.under_way == Some(LargeJob::Store) {
+            work = self.0.changed.wait(work).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(work);
+        drop(dropped);
     }
 }
 
-/// The threads that read bodies: as many as there are processors, and one for large bodies, which come
-/// one after the other.
-#[derive(Debug, Clone)]
+impl Large {
+    fn work(&self) -> MutexGuard<'_, LargeWork> {
+        // It is whole between any two statements that change it.
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next job; none after the end.
+    fn next(&self) -> Option<Job> {
+        let mut work = self.work();
+        work.under_way = None;
+        self.changed.notify_all();
+        while work.jobs.is_empty() && !work.is_over {
+            work = self.changed.wait(work).unwrap_or_else(PoisonError::into_inner);
+        }
+        let (kind, job) = work.jobs.pop_front()?;
+        work.under_way = Some(kind);
+        Some(job)
+    }
+}
+
+/// The threads that read bodies: as many as there are processors, and the one for large bodies.
+#[derive(Clone)]
 pub struct ReadingThreads {
     usual: mpsc::Sender<Job>,
-    large: mpsc::Sender<Job>,
-    turn: LargeTurn,
+    large: LargeThread,
 }
 
 type Job = Box<dyn FnOnce() + Send>;
 
 impl ReadingThreads {
-    /// Starts the threads; they end with the last clone. Large bodies wait for their turn.
-    pub fn start(turn: LargeTurn) -> Self {
+    /// Starts the threads; they end with the last clone.
+    pub fn start(large: LargeThread) -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        Self { usual: started(processors.min(READERS_MAX)), large: started(1), turn }
+        Self { usual: started(processors.min(READERS_MAX)), large }
     }
 
     /// Does this when it is its turn.
     pub fn add(&self, is_large: bool, job: impl FnOnce() + Send + 'static) {
-        // The threads are there as long as this is.
-        let _ = match is_large {
-            false => self.usual.send(Box::new(job)),
-            true => {
-                let turn = self.turn.clone();
-                self.large.send(Box::new(move || {
-                    let _turn = turn.take();
-                    job();
-                }))
-            }
-        };
+        match is_large {
+            // The threads are there as long as this is.
+            false => drop(self.usual.send(Box::new(job))),
+            true => self.large.add(LargeJob::Read, job),
+        }
     }
 }
 
@@ -185,22 +249,56 @@ mod tests {
 
     use super::*;
 
+    const PATIENCE: Duration = Duration::from_secs(30);
+
     #[test]
-    fn a_large_body_is_not_read_while_another_has_the_turn() {
-        let turn = LargeTurn::default();
-        let threads = ReadingThreads::start(turn.clone());
+    fn large_bodies_are_handled_on_one_thread_and_small_ones_do_not_wait() {
+        let large = LargeThread::start();
+        let threads = ReadingThreads::start(large.clone());
         let (sender, done) = mpsc::channel();
-        let stored = turn.take();
-        for (is_large, name) in [(true, "large"), (false, "small")] {
+        let (open, door) = mpsc::channel::<()>();
+        large.add(LargeJob::Store, move || drop(door.recv()));
+        let tell = |name: &'static str| {
             let sender = sender.clone();
-            threads.add(is_large, move || {
-                let _ = sender.send(name);
-            });
-        }
-        let patience = Duration::from_secs(30);
-        assert_eq!(done.recv_timeout(patience), Ok("small"));
+            move || drop(sender.send((name, thread::current().id())))
+        };
+        threads.add(true, tell("read"));
+        threads.add(false, tell("small"));
+        large.add(LargeJob::Store, tell("stored"));
+        assert_eq!(done.recv_timeout(PATIENCE).unwrap().0, "small");
         assert!(done.recv_timeout(Duration::from_millis(50)).is_err(), "it did not wait");
-        drop(stored);
-        assert_eq!(done.recv_timeout(patience), Ok("large"));
+        open.send(()).unwrap();
+        let (first, one) = done.recv_timeout(PATIENCE).unwrap();
+        let (second, other) = done.recv_timeout(PATIENCE).unwrap();
+        assert_eq!((first, second, one == other), ("read", "stored", true));
+        large.end();
+    }
+
+    #[test]
+    fn the_end_waits_for_what_is_being_stored_and_not_for_what_is_being_read() {
+        for kind in [LargeJob::Read, LargeJob::Store] {
+            let large = LargeThread::start();
+            let (begun, begins) = mpsc::channel();
+            let (open, door) = mpsc::channel::<()>();
+            large.add(kind, move || {
+                let _ = begun.send(());
+                drop(door.recv());
+            });
+            begins.recv_timeout(PATIENCE).unwrap();
+            let (dropped, is_dropped) = mpsc::channel::<()>();
+            large.add(LargeJob::Store, move || drop(dropped.send(())));
+            let (ended, is_ended) = mpsc::channel();
+            thread::spawn(move || {
+                large.end();
+                large.add(LargeJob::Store, || panic!("it has ended"));
+                let _ = ended.send(());
+            });
+            if kind == LargeJob::Store {
+                assert!(is_ended.recv_timeout(Duration::from_millis(50)).is_err(), "{kind:?}");
+                open.send(()).unwrap();
+            }
+            assert_eq!(is_ended.recv_timeout(PATIENCE), Ok(()), "{kind:?}");
+            assert!(is_dropped.recv().is_err(), "what had not begun was dropped");
+        }
     }
 }

@@ -37,8 +37,8 @@ const MEMORY_FLOOR_BYTES: u64 = 256 << 10;
 const LARGE_BYTES: usize = 1 << 20;
 /// The type of a page that was decoded.
 const DECODED: &str = "text/html; charset=utf-8";
-/// About what a link takes until its page is committed.
-const LINK_BYTES: u64 = 400;
+/// About what a link takes beside its URL until its page is committed.
+const LINK_BYTES: u64 = 350;
 
 /// How much of a body may be decoded. Memory is reserved for it, so most bodies are tried with
 /// little.
@@ -75,7 +75,9 @@ impl Appetite {
 impl Answer {
     /// About what the answer takes until its visit is committed, in bytes.
     pub fn memory_bytes(&self) -> u64 {
-        (self.links.len() + self.announced.len()) as u64 * LINK_BYTES
+        let links = self.links.iter().map(|link| &link.url);
+        let urls = links.chain(self.announced.iter().map(|entry| &entry.url));
+        urls.map(|url| url.as_str().len() as u64 + LINK_BYTES).sum()
     }
 }
 

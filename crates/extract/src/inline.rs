@@ -10,6 +10,7 @@ use lol_html::{HtmlRewriter, MemorySettings, Settings, element, text};
 use nenrin_urls::CanonicalUrl;
 
 use crate::charset::charset;
+use crate::endless_tag::before_endless_tag;
 use crate::entities::{TextContext, decode_entities};
 
 /// The largest part of a page that is put in.
@@ -63,8 +64,7 @@ pub fn inlined_page(
         missing: 0,
         style: String::new(),
     });
-    let memory = MemorySettings::new()
-        .with_max_allowed_memory_usage(html.len().saturating_add(MAX_PARSER_BYTES));
+    let memory = MemorySettings::new().with_max_allowed_memory_usage(MAX_PARSER_BYTES);
     let settings = Settings::new()
         .with_strict(false)
         .with_memory_settings(memory)
@@ -78,7 +78,7 @@ pub fn inlined_page(
         }));
     let mut rewriter = HtmlRewriter::new(settings, |bytes: &[u8]| out.extend_from_slice(bytes));
     // What was read before an error is written.
-    let _ = rewriter.write(rest.as_bytes()).and_then(|()| rewriter.end());
+    let _ = rewriter.write(before_endless_tag(rest).as_bytes()).and_then(|()| rewriter.end());
     let inliner = inliner.into_inner();
     let source = url.as_str().replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
     let head = format!(

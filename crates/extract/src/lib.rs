@@ -13,7 +13,8 @@
 //! - [`page_fragments`]: the fragments at its ends that other pages may share;
 //! - [`visible_text`]: what readers see; [`page_text`]: the same in blocks, with what each is;
 //! - [`PartSelector`], [`selected_texts`], [`text_blocks`]: parts of a page, by selector or as blocks;
-//! - [`inlined_page`]: a page as one file, with its parts in it.
+//! - [`inlined_page`]: a page as one file, with its parts in it;
+//! - [`readable_length`]: how much of a page an HTML parser can read within reasonable memory.
 //!
 //! All are pure functions over bytes: no clock, no sockets, no files. No input makes them panic or
 //! use memory beyond their limits. Nothing here runs scripts or builds a document tree, and nothing
@@ -25,6 +26,7 @@ mod charset;
 mod css;
 mod dates;
 mod decoding;
+mod endless_tag;
 mod entities;
 mod error;
 mod fingerprint;
@@ -48,6 +50,7 @@ pub use charset::charset;
 pub use decoding::{
     Front, MAX_CODINGS, MAX_RATIO, RATIO_FLOOR_BYTES, Source, decode_content, decode_front,
 };
+pub use endless_tag::readable_length;
 pub use error::ExtractError;
 pub use fingerprint::{Fingerprint, fingerprint};
 pub use fragments::{MAX_PAGE_FRAGMENTS, page_fragments};

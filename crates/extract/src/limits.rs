@@ -5,6 +5,8 @@ pub struct ExtractLimits {
     /// Different URLs of one page. The largest real pages (indexes, archives by day) have some
     /// ten thousand.
     pub max_links: usize,
+    /// Bytes of the URLs of one page, all together. A short reference may stand for a long URL.
+    pub max_link_bytes: usize,
     /// References of one page, including repeated ones: they are held in memory until they are
     /// resolved.
     pub max_references: usize,
@@ -14,7 +16,7 @@ pub struct ExtractLimits {
     pub max_srcset_candidates: usize,
     /// Documents within documents: `srcdoc`, `noscript`, `noframes`.
     pub max_document_depth: usize,
-    /// Memory in bytes for the HTML parser's own use, beyond the text.
+    /// Memory in bytes for the HTML parser's own use: open elements, and a tag that is cut off.
     pub max_parser_bytes: usize,
     /// Whether strings in scripts that only look like URLs count as references: a choice, not a
     /// limit. Some of them lead nowhere.
@@ -25,11 +27,12 @@ impl Default for ExtractLimits {
     fn default() -> Self {
         Self {
             max_links: 50_000,
+            max_link_bytes: 16 << 20,
             max_references: 200_000,
             max_title_chars: 500,
             max_srcset_candidates: 200,
             max_document_depth: 3,
-            max_parser_bytes: 64 * 1024 * 1024,
+            max_parser_bytes: 24 << 20,
             likely_script_urls: false,
         }
     }

@@ -5,9 +5,10 @@ use lol_html::{HtmlRewriter, MemorySettings, Settings, doc_text};
 
 use crate::ContentKind;
 use crate::charset::charset;
+use crate::endless_tag::before_endless_tag;
 use crate::entities::{TextContext, decode_entities};
 
-/// Memory in bytes for the parser's own use, beyond the text.
+/// Memory in bytes for the parser's own use.
 const MAX_PARSER_BYTES: usize = 16 * 1024 * 1024;
 
 /// The visible text of a body, at most `max_bytes` of it: title first, without scripts and styles,
@@ -83,9 +84,9 @@ impl Lines {
     }
 
     fn read_markup(&mut self, html: &str) {
+        let html = before_endless_tag(html);
         let mut node = TextNode { html, lines: self, text: String::new(), start: 0, end: 0 };
-        let memory = MemorySettings::new()
-            .with_max_allowed_memory_usage(html.len().saturating_add(MAX_PARSER_BYTES));
+        let memory = MemorySettings::new().with_max_allowed_memory_usage(MAX_PARSER_BYTES);
         let settings = Settings::new()
             .with_strict(false)
             .with_memory_settings(memory)

@@ -279,7 +279,9 @@ impl<'b> Page<'b> {
             "Network.requestWillBeSent" => {
                 let request = &params["request"];
                 let method = text(&request["method"]);
-                if let Ok(url) = CanonicalUrl::parse(&text(&request["url"])) {
+                // The rest was refused.
+                let has_room = self.asked.len() <= self.options.max_requests;
+                if let (true, Ok(url)) = (has_room, CanonicalUrl::parse(&text(&request["url"]))) {
                     if matches!(params["type"].as_str(), Some("XHR" | "Fetch")) {
                         self.data.insert((method.clone(), url.clone()));
                     }

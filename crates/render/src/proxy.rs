@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use nenrin_urls::{CanonicalUrl, PostedUrl};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
 use crate::RenderError;
@@ -36,6 +36,13 @@ const TLS_HANDSHAKE: u8 = 0x16;
 const BODY_MAX_BYTES: usize = 256 << 10;
 /// The longest body that a person sends while logging in.
 const PERSON_BODY_MAX_BYTES: usize = 16 << 20;
+
+/// Bodies that are read at once.
+const READ_AT_ONCE: usize = 2;
+/// What bodies may take, in KiB, from when they have been read until the browser has taken them.
+const HELD_KIB: u32 = 64 << 10;
+/// A page whose browser takes nothing for this long asks for too much.
+const ROOM_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A request of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,8 +97,6 @@ pub(crate) enum Fate {
     Missing,
     /// It has a body, or is no request for a file.
     NotSent,
-    /// The page had asked for too much already.
-    TooMany,
 }
 
 /// The requests of the page that is being rendered.
@@ -109,6 +114,8 @@ pub(crate) struct Ledger {
     pub(crate) is_over_limit: bool,
     max_requests: usize,
     max_bytes: u64,
+    reading: Arc<Semaphore>,
+    room: Arc<Semaphore>,
 }
 
 /// The proxy; it ends when this is dropped.
@@ -140,6 +147,8 @@ impl Proxy {
             is_over_limit: false,
             max_requests,
             max_bytes,
+            reading: Arc::new(Semaphore::new(READ_AT_ONCE)),
+            room: Arc::new(Semaphore::new(HELD_KIB as usize)),
         }));
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
@@ -292,46 +301,80 @@ async fn answer(
         ledger.count += 1;
         ledger.is_over_limit |=
             ledger.count > ledger.max_requests || ledger.bytes > ledger.max_bytes;
-        let answers = ledger.answers.clone();
-        let fate = if ledger.is_over_limit {
-            Some(Fate::TooMany)
-        } else if !is_sent || headers.contains_key(header::UPGRADE) {
-            Some(Fate::NotSent)
-        } else {
-            None
+        let Some(answers) = ledger.answers.clone() else {
+            return plain(StatusCode::GATEWAY_TIMEOUT);
         };
-        match (fate, answers) {
-            (_, None) => return plain(StatusCode::GATEWAY_TIMEOUT),
-            (Some(fate), _) => {
-                ledger.requests.insert(key, fate);
-                return allowed(plain(StatusCode::GATEWAY_TIMEOUT), headers);
-            }
-            (None, Some(answers)) => {
-                if let Some(sent) = sent {
-                    ledger.bytes += sent.bytes.len() as u64;
-                    ledger.bodies.insert(url.clone(), sent);
-                }
-                ledger.under_way += 1;
-                answers
-            }
+        // What a page asks for beyond its limit is not even noted.
+        if ledger.is_over_limit {
+            return allowed(plain(StatusCode::GATEWAY_TIMEOUT), headers);
         }
+        if !is_sent || headers.contains_key(header::UPGRADE) {
+            ledger.requests.insert(key, Fate::NotSent);
+            return allowed(plain(StatusCode::GATEWAY_TIMEOUT), headers);
+        }
+        if let Some(sent) = sent {
+            ledger.bytes += sent.bytes.len() as u64;
+            ledger.bodies.insert(url.clone(), sent);
+        }
+        ledger.under_way += 1;
+        answers
     };
     let asked = Asked { url, method: method.to_string(), whole: None };
-    let found = tokio::task::spawn_blocking(move || answers.answer(&asked)).await;
+    let found = read_in_turn(asked, answers, &ledger).await;
     let mut ledger = lock();
     ledger.under_way -= 1;
     let (fate, response) = match found {
-        Ok(Answer::Stored { status, headers, body }) => {
+        Some(Answer::Stored { status, headers, body }) => {
             ledger.bytes += body.len() as u64;
             (Fate::Answered, stored(status, &headers, body, *method == Method::HEAD))
         }
-        Ok(Answer::Nothing) => (Fate::Nothing, plain(StatusCode::NOT_FOUND)),
-        Ok(Answer::Missing) => (Fate::Missing, plain(StatusCode::GATEWAY_TIMEOUT)),
-        Err(_) => (Fate::Nothing, plain(StatusCode::BAD_GATEWAY)),
+        Some(Answer::Nothing) => (Fate::Nothing, plain(StatusCode::NOT_FOUND)),
+        Some(Answer::Missing) => (Fate::Missing, plain(StatusCode::GATEWAY_TIMEOUT)),
+        None => (Fate::Nothing, plain(StatusCode::BAD_GATEWAY)),
     };
     ledger.requests.insert(key, fate);
     drop(ledger);
     allowed(response, headers)
+}
+
+/// The caller's answer. It waits for its turn, and its body for room, which it has until the browser has
+/// taken it.
+async fn read_in_turn(
+    asked: Asked,
+    answers: Arc<dyn Answers>,
+    ledger: &Mutex<Ledger>,
+) -> Option<Answer> {
+    let lock = || ledger.lock().unwrap_or_else(PoisonError::into_inner);
+    let (reading, room) = {
+        let ledger = lock();
+        (ledger.reading.clone(), ledger.room.clone())
+    };
+    let _turn = reading.acquire().await.ok()?;
+    let found = tokio::task::spawn_blocking(move || answers.answer(&asked)).await.ok()?;
+    let Answer::Stored { status, headers, body } = found else { return Some(found) };
+    let kib = u32::try_from(body.len().div_ceil(1024)).unwrap_or(u32::MAX).min(HELD_KIB);
+    match tokio::time::timeout(ROOM_PATIENCE, room.acquire_many_owned(kib)).await {
+        Ok(Ok(room)) => {
+            let body = Bytes::from_owner(HeldBody { body, _room: room });
+            Some(Answer::Stored { status, headers, body })
+        }
+        _ => {
+            lock().is_over_limit = true;
+            None
+        }
+    }
+}
+
+/// A body and its room.
+struct HeldBody {
+    body: Bytes,
+    _room: OwnedSemaphorePermit,
+}
+
+impl AsRef<[u8]> for HeldBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
 }
 
 async fn answer_person(
@@ -422,4 +465,78 @@ fn allowed(mut response: Response<Full<Bytes>>, asked: &HeaderMap) -> Response<F
         headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, wanted);
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    const LARGE: usize = 30 << 20;
+
+    #[derive(Default)]
+    struct Large(AtomicUsize);
+
+    impl Answers for Large {
+        fn answer(&self, _: &Asked) -> Answer {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Answer::Stored { status: 200, headers: Vec::new(), body: vec![b'x'; LARGE].into() }
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a client of a test")]
+    async fn asked(proxy: &Proxy, number: usize) -> tokio::net::TcpStream {
+        let address = ([127, 0, 0, 1], proxy.port).into();
+        let mut stream = tokio::net::TcpSocket::new_v4().unwrap().connect(address).await.unwrap();
+        let request = format!("GET http://e.example/{number} HTTP/1.1\r\nHost: e.example\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        stream
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn bodies_that_nobody_takes_are_held_within_a_limit() {
+        let proxy = Proxy::start(1_000, u64::MAX).await.unwrap();
+        let answers = Arc::new(Large::default());
+        proxy.begin(answers.clone());
+        let mut streams = Vec::new();
+        for number in 0..20 {
+            streams.push(asked(&proxy, number).await);
+        }
+        let until = tokio::time::Instant::now() + ROOM_PATIENCE + Duration::from_secs(30);
+        while !proxy.ledger().is_over_limit {
+            assert!(tokio::time::Instant::now() < until, "it waits for ever");
+            let read = answers.0.load(Ordering::Relaxed);
+            assert!(read <= HELD_KIB as usize * 1024 / LARGE + READ_AT_ONCE, "{read}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        // Whoever takes its answer gets all of it, and makes room for another page's.
+        let (mut answer, mut taken) = (vec![0; 1 << 20], 0);
+        let first = &mut streams[0];
+        while taken < LARGE {
+            let count = first.read(&mut answer).await.unwrap();
+            assert!(count > 0, "{taken}");
+            taken += count;
+        }
+        drop(streams);
+        proxy.begin(answers.clone());
+        let mut status = [0; 12];
+        asked(&proxy, 99).await.read_exact(&mut status).await.unwrap();
+        assert_eq!(&status, b"HTTP/1.1 200");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_is_asked_beyond_the_limit_is_not_noted() {
+        let proxy = Proxy::start(3, u64::MAX).await.unwrap();
+        proxy.begin(Arc::new(Large::default()));
+        for number in 0..10 {
+            let mut status = [0; 12];
+            asked(&proxy, number).await.read_exact(&mut status).await.unwrap();
+            let expected = if number < 3 { b"HTTP/1.1 200" } else { b"HTTP/1.1 504" };
+            assert_eq!(&status, expected, "{number}");
+        }
+        assert_eq!(proxy.ledger().requests.len(), 3);
+    }
 }

@@ -13,8 +13,10 @@ use crate::{
     pdf::{is_pdf, pdf_text},
 };
 
-/// Larger bodies are not read.
-const MAX_BODY_BYTES: usize = 64 << 20;
+/// Larger pages are not read, as when their links are read. To read one takes several times its size.
+const MAX_PAGE_BYTES: usize = 16 << 20;
+/// And larger files, which may be PDF. They have pictures, and need little more than their size.
+const MAX_FILE_BYTES: usize = 32 << 20;
 /// The most text of one version.
 const MAX_TEXT_BYTES: usize = 4 << 20;
 
@@ -40,7 +42,8 @@ pub(crate) fn text(
 ) -> Result<(Option<PageKind>, PageText), SearchError> {
     let nothing = (None, PageText::default());
     let is_page = (200..300).contains(&row.status);
-    if !is_page || row.bytes > MAX_BODY_BYTES as u64 || has_no_text(&row.mime) {
+    let most = if is_file(&row.mime) { MAX_FILE_BYTES } else { MAX_PAGE_BYTES };
+    if !is_page || row.bytes > most as u64 || has_no_text(&row.mime) {
         return Ok(nothing);
     }
     let version = match archive.store().read(row.version) {
@@ -51,7 +54,7 @@ pub(crate) fn text(
     };
     let field = |name| nenrin_archive::head_field(&version.head.response_head, name);
     let (coding, content_type) = (field("content-encoding"), field("content-type"));
-    let Ok(body) = decode_content(coding.as_deref(), &version.body, MAX_BODY_BYTES) else {
+    let Ok(body) = decode_content(coding.as_deref(), &version.body, most) else {
         return Ok(nothing);
     };
     let content_type = content_type.as_deref();
@@ -61,6 +64,11 @@ pub(crate) fn text(
     }
     let Some(kind) = PageKind::of(content) else { return Ok(nothing) };
     Ok((Some(kind), page_text(content, content_type, &body, MAX_TEXT_BYTES)))
+}
+
+/// Whether a media type may be that of a PDF file.
+fn is_file(mime: &str) -> bool {
+    matches!(mime, "application/pdf" | "application/x-pdf" | "application/octet-stream")
 }
 
 /// Whether a media type never has text to search. The others are looked at.

@@ -39,5 +39,5 @@ pub use control::{Control, ControlError, NotRunningHere, UnderWay};
 pub use error::WebError;
 pub use metrics::metrics_document;
 pub use router::router;
-pub use serving::serve;
+pub use serving::{listen, serve};
 pub use session::{Role, hash_password, may_listen};

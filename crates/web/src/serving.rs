@@ -1,9 +1,9 @@
 //! Connections of readers: limited in number, and in the time that a request's head may take.
 //!
-//! When all connections are in use, the one that has been idle longest is closed for a new one. So
-//! clients that connect and send nothing cannot keep others out: a connection with a request is not
-//! idle until its answer has been sent. Where none is idle, one whose client does not take its answer,
-//! or does not send what it announced, makes way.
+//! When all connections are in use, one makes way for a new one: the one whose client has longest had
+//! something to send, be it a request or the rest of its body. So clients that connect and send nothing,
+//! or announce a form that never comes, cannot keep others out. Where no client has anything to send,
+//! one that does not take its answer makes way.
 
 use std::{
     collections::BTreeMap,
@@ -30,7 +30,7 @@ use hyper_util::{
     server::conn::auto,
 };
 use tokio::{
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::Notify,
     time::Instant,
 };
@@ -50,16 +50,37 @@ const HEAD_BYTES_MAX: usize = 1 << 20;
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// Requests at once on one connection (HTTP/2).
 const STREAMS_MAX: u32 = 64;
-/// A client that has taken nothing of its answer for this long, or has not sent the whole body of its
-/// request, may make way for another: within the second in which everybody gets an answer.
+/// A client that has taken nothing of its answer for this long may make way for another: within the
+/// second in which everybody gets an answer.
 const STUCK: Duration = Duration::from_millis(500);
 /// Pause after a connection could not be accepted: mostly because the process has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Connections accepted before they are looked at. Many more, and a flood would close connections whose
+/// requests nobody has read; fewer, and the system's queue of new connections would become full, which
+/// makes clients wait for a second.
+const ACCEPTED_TOGETHER: usize = 16;
+/// How many new connections the system may let wait, if it allows so many.
+const BACKLOG: u32 = 4096;
+
+/// Listens on an address.
+///
+/// # Errors
+/// What the system says.
+pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // As others do: the address is free again as soon as the program has ended.
+    socket.set_reuseaddr(cfg!(unix))?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
 
 /// Answers every connection to a listener, for ever.
 pub async fn serve(listener: TcpListener, router: Router) {
     let connections = Arc::new(Connections::default());
-    loop {
+    for accepted in 1_usize.. {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -71,9 +92,9 @@ pub async fn serve(listener: TcpListener, router: Router) {
         // Refused by closing it: there is no space to hear what it wants.
         let Some(entry) = connections.enter(from.ip()) else { continue };
         tokio::spawn(answer(stream, from, router.clone(), entry));
-        // It is looked at before the next one comes: a flood would close connections whose requests
-        // nobody has read. The next one waits in the system's queue, in its order.
-        tokio::task::yield_now().await;
+        if accepted.is_multiple_of(ACCEPTED_TOGETHER) {
+            tokio::task::yield_now().await;
+        }
     }
 }
 
@@ -96,7 +117,7 @@ async fn answer(stream: TcpStream, from: SocketAddr, router: Router, entry: Entr
         let busy = Busy::new(connection.clone());
         let connection = connection.clone();
         let mut request: Request =
-            request.map(|body| Body::new(HeardBody { body, connection, since: None }));
+            request.map(|body| Body::new(HeardBody { body, connection, is_awaited: false }));
         request.extensions_mut().insert(ConnectInfo(from));
         let router = router.clone();
         async move {
@@ -111,7 +132,7 @@ async fn answer(stream: TcpStream, from: SocketAddr, router: Router, entry: Entr
     }
 }
 
-/// The connections of one listener, in the order in which they were last busy.
+/// The connections of one listener.
 #[derive(Default)]
 struct Connections {
     open: Mutex<Open>,
@@ -127,47 +148,56 @@ struct Connection {
     from: IpAddr,
     /// Requests whose answers have not been sent to their end.
     busy: AtomicUsize,
-    /// Since when it is the client's turn: to take a part of an answer, or to send a body.
-    waits: Mutex<Option<Instant>>,
+    turn: Mutex<Turn>,
     closed: Notify,
 }
 
+/// Whose turn it is.
+#[derive(Debug, Clone, Copy)]
+enum Turn {
+    Ours,
+    /// The client has to send a request, or the rest of its body, since this time.
+    Sends(Instant),
+    /// The client has to take a part of an answer, since this time.
+    Takes(Instant),
+}
+
 impl Connection {
-    fn note_turn(&self, at: Option<Instant>) {
-        *self.waits.lock().unwrap_or_else(PoisonError::into_inner) = at;
+    fn new(from: IpAddr) -> Self {
+        let turn = Mutex::new(Turn::Sends(Instant::now()));
+        Self { from, busy: AtomicUsize::new(0), turn, closed: Notify::new() }
     }
 
-    fn is_stuck(&self) -> bool {
-        let waits = *self.waits.lock().unwrap_or_else(PoisonError::into_inner);
-        waits.is_some_and(|at| at.elapsed() > STUCK)
+    fn note(&self, turn: Turn) {
+        *self.turn.lock().unwrap_or_else(PoisonError::into_inner) = turn;
+    }
+
+    /// The least makes way first. `None` if it must not: its answer is being made, or taken.
+    fn rank(&self) -> Option<(bool, Instant)> {
+        match *self.turn.lock().unwrap_or_else(PoisonError::into_inner) {
+            Turn::Sends(since) => Some((false, since)),
+            Turn::Takes(since) if since.elapsed() > STUCK => Some((true, since)),
+            Turn::Takes(_) | Turn::Ours => None,
+        }
     }
 }
 
 impl Connections {
-    /// Enters a connection; another one is closed for it if there are too many. `None` where all of
-    /// them are busy.
+    /// Enters a connection; another one is closed for it if there are too many. `None` where none of
+    /// them may make way.
     fn enter(self: &Arc<Self>, from: IpAddr) -> Option<Entry> {
         let mut open = self.open();
         let same = open.connections.values().filter(|other| other.from == from).count();
         let is_full = open.connections.len() >= CONNECTIONS_MAX;
         if is_full || same >= FROM_ONE_ADDRESS_MAX {
-            let near = |other: &&Connection| is_full || other.from == from;
-            let is_idle = |other: &Connection| other.busy.load(Ordering::Relaxed) == 0;
-            // Numbers grow with time, so the first idle one has been there longest.
-            let find = |may_go: &dyn Fn(&Connection) -> bool| {
-                let found =
-                    open.connections.iter().find(|(_, other)| near(&&***other) && may_go(other));
-                found.map(|(number, _)| *number)
-            };
-            let number = find(&is_idle).or_else(|| find(&Connection::is_stuck))?;
-            let idle = open.connections.remove(&number)?;
-            idle.closed.notify_one();
+            let near = open.connections.iter().filter(|(_, other)| is_full || other.from == from);
+            let ranked = near.filter_map(|(number, other)| Some((other.rank()?, *number)));
+            let (_, number) = ranked.min()?;
+            open.connections.remove(&number)?.closed.notify_one();
         }
         open.last += 1;
         let number = open.last;
-        let (busy, closed) = (AtomicUsize::new(0), Notify::new());
-        let waits = Mutex::new(None);
-        let connection = Arc::new(Connection { from, busy, waits, closed });
+        let connection = Arc::new(Connection::new(from));
         open.connections.insert(number, connection.clone());
         Some(Entry { number, connection, connections: self.clone() })
     }
@@ -197,14 +227,15 @@ struct Busy(Arc<Connection>);
 impl Busy {
     fn new(connection: Arc<Connection>) -> Self {
         connection.busy.fetch_add(1, Ordering::Relaxed);
+        connection.note(Turn::Ours);
         Self(connection)
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.note_turn(None);
-        self.0.busy.fetch_sub(1, Ordering::Relaxed);
+        let is_last = self.0.busy.fetch_sub(1, Ordering::Relaxed) == 1;
+        self.0.note(if is_last { Turn::Sends(Instant::now()) } else { Turn::Ours });
     }
 }
 
@@ -228,7 +259,7 @@ impl HttpBody for BusyBody {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
         // It is asked for the next part when the client has taken what came before.
-        self.busy.0.note_turn(polled.is_ready().then(Instant::now));
+        self.busy.0.note(if polled.is_ready() { Turn::Takes(Instant::now()) } else { Turn::Ours });
         polled
     }
 
@@ -246,7 +277,7 @@ impl HttpBody for BusyBody {
 struct HeardBody {
     body: Incoming,
     connection: Arc<Connection>,
-    since: Option<Instant>,
+    is_awaited: bool,
 }
 
 impl HttpBody for HeardBody {
@@ -258,9 +289,9 @@ impl HttpBody for HeardBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
-        if polled.is_pending() && self.since.is_none() {
-            self.since = Some(Instant::now());
-            self.connection.note_turn(self.since);
+        if polled.is_pending() && !self.is_awaited {
+            self.is_awaited = true;
+            self.connection.note(Turn::Sends(Instant::now()));
         }
         polled
     }
@@ -276,8 +307,8 @@ impl HttpBody for HeardBody {
 
 impl Drop for HeardBody {
     fn drop(&mut self) {
-        if self.since.is_some() {
-            self.connection.note_turn(None);
+        if self.is_awaited {
+            self.connection.note(Turn::Ours);
         }
     }
 }
@@ -376,7 +407,6 @@ mod tests {
             }
             held.push(stream);
         }
-        tokio::time::sleep(STUCK + Duration::from_millis(300)).await;
         let mut stream = connected(address).await;
         let request = b"POST / HTTP/1.1\r\nhost: e\r\ncontent-length: 2\r\n\r\nok";
         stream.write_all(request).await.unwrap();

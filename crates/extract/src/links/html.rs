@@ -8,14 +8,17 @@ use lol_html::{HtmlRewriter, MemorySettings, Settings, element, text};
 
 use super::element::Attributes;
 use super::references::References;
+use crate::endless_tag::before_endless_tag;
 use crate::entities::{TextContext, decode_entities};
 
 /// Collects the references of a page.
 pub(super) fn collect(html: &str, references: &mut References<'_>) {
     let limits = references.limits;
+    let whole = html;
+    let html = before_endless_tag(whole);
+    references.truncated |= html.len() < whole.len();
     let reader = RefCell::new(HtmlReader::new(references));
-    let memory = MemorySettings::new()
-        .with_max_allowed_memory_usage(html.len().saturating_add(limits.max_parser_bytes));
+    let memory = MemorySettings::new().with_max_allowed_memory_usage(limits.max_parser_bytes);
     let settings = Settings::new()
         .with_strict(false)
         .with_memory_settings(memory)

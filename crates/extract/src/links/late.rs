@@ -39,13 +39,15 @@ const ADDED: [&str; 14] = [
     "hi", "fallback", "flickity",
 ];
 
+/// The most such attributes of one element. Each is looked for among all others.
+const MAX_LATE: usize = 64;
+
 impl References<'_> {
     /// Adds what the `data-` attributes of an element name.
     pub(super) fn add_late(&mut self, element: &str, tag: Tag<'_>) {
-        for name in tag.data_names() {
-            if is_late(&name)
-                && let Some(value) = tag.get(&name)
-            {
+        let late = tag.data_names().into_iter().filter(|name| is_late(name));
+        for name in late.take(MAX_LATE) {
+            if let Some(value) = tag.get(&name) {
                 self.add_late_value(element, &name, value.trim());
             }
         }

@@ -145,16 +145,27 @@ impl<'l> References<'l> {
         let join = |base: &CanonicalUrl, reference: &str| join(base, reference, encoding);
         let base = self.base.and_then(|href| join(url, &href)).unwrap_or_else(|| url.clone());
         let mut refused = self.refused;
-        let mut links = Vec::with_capacity(self.found.len());
+        let mut links = Vec::new();
+        let mut room = self.limits.max_link_bytes;
+        let mut too_many = false;
         for (reference, kind) in self.found {
             match join(&base, &reference) {
                 Some(target) if target == *url => {}
-                Some(url) => links.push(Link { url, kind }),
+                Some(url) => match room.checked_sub(url.as_str().len()) {
+                    Some(left) => {
+                        room = left;
+                        links.push(Link { url, kind });
+                    }
+                    None => too_many = true,
+                },
                 None => refused = refused.saturating_add(1),
+            }
+            if too_many {
+                break;
             }
         }
         let mut links = each_once(links);
-        let too_many = links.len() > self.limits.max_links;
+        too_many |= links.len() > self.limits.max_links;
         links.truncate(self.limits.max_links);
         let mut feeds: Vec<CanonicalUrl> = Vec::new();
         for feed in self.feeds.iter().filter_map(|href| join(&base, href)) {

@@ -470,6 +470,22 @@ fn limits_hold_and_are_reported() {
     let page = page_links(&url, ContentKind::Html, None, b"<a href=x>", &limits);
     assert!(!page.truncated);
 
+    let limits = ExtractLimits { max_link_bytes: 50_000, ..ExtractLimits::default() };
+    let long = format!("<base href=/{}/>{many}", "b".repeat(3_000));
+    let page = page_links(&url, ContentKind::Html, None, long.as_bytes(), &limits);
+    assert_eq!((page.links.len(), page.truncated), (16, true), "short ones with a long base");
+
+    // Attributes of names that differ are each looked for among all of them.
+    let late_name = |n: usize| -> String {
+        (0..16)
+            .map(|bit| ["-src", "-img"][n >> bit & 1])
+            .chain([format!("=/{n}.png ").as_str()])
+            .collect()
+    };
+    let late: String = (0..15_000).map(|n| format!("data{}", late_name(n))).collect();
+    let page = html(&format!("<img {late}>"));
+    assert!((1..100).contains(&page.links.len()), "{}", page.links.len());
+
     let mut nested = "<a href=x.html>".to_owned();
     for _ in 0..5 {
         let escaped = nested.replace('&', "&amp;").replace('"', "&quot;");

@@ -1,7 +1,7 @@
 use nenrin_urls::CanonicalUrl;
 
 use super::xml_tree::{Visitor, XmlTag, walk};
-use super::{MAX_ENTRIES, json_feed};
+use super::{MAX_ENTRIES, MAX_ENTRIES_BYTES, json_feed};
 use crate::charset::charset;
 use crate::dates::parse_date;
 
@@ -29,14 +29,19 @@ pub struct Feed {
     pub refused: u32,
     /// A limit was reached or the feed is damaged: there may be more.
     pub truncated: bool,
+    pub(super) entries_bytes: usize,
 }
 
 impl Feed {
     /// Adds an entry; returns whether more can be added.
     pub(super) fn push(&mut self, url: Option<CanonicalUrl>, modified_s: Option<i64>) -> bool {
+        let is_full = self.entries.len() >= MAX_ENTRIES || self.entries_bytes >= MAX_ENTRIES_BYTES;
         match url {
-            Some(_) if self.entries.len() >= MAX_ENTRIES => self.truncated = true,
-            Some(url) => self.entries.push(FeedEntry { url, modified_s }),
+            Some(_) if is_full => self.truncated = true,
+            Some(url) => {
+                self.entries_bytes += url.as_str().len();
+                self.entries.push(FeedEntry { url, modified_s });
+            }
             None => self.refused = self.refused.saturating_add(1),
         }
         !self.truncated

@@ -2,7 +2,7 @@ use nenrin_urls::CanonicalUrl;
 
 use super::feed::{self, looks_like_feed};
 use super::xml_tree::{Visitor, walk};
-use super::{MAX_ENTRIES, MAX_SITEMAP_BYTES};
+use super::{MAX_ENTRIES, MAX_ENTRIES_BYTES, MAX_SITEMAP_BYTES};
 use crate::charset::charset;
 use crate::dates::parse_date;
 use crate::decoding::gunzip_file;
@@ -27,11 +27,19 @@ pub struct Sitemap {
     pub refused: u32,
     /// A limit was reached or the sitemap is damaged: there may be more.
     pub truncated: bool,
+    entries_bytes: usize,
 }
 
 impl Sitemap {
     fn is_full(&self) -> bool {
         self.entries.len() + self.sitemaps.len() >= MAX_ENTRIES
+            || self.entries_bytes >= MAX_ENTRIES_BYTES
+    }
+
+    fn push(&mut self, is_sitemap: bool, url: CanonicalUrl, modified_s: Option<i64>) {
+        self.entries_bytes += url.as_str().len();
+        let list = if is_sitemap { &mut self.sitemaps } else { &mut self.entries };
+        list.push(SitemapEntry { url, modified_s });
     }
 }
 
@@ -59,9 +67,9 @@ fn of_feed(url: &CanonicalUrl, body: &[u8]) -> Sitemap {
         |entry: feed::FeedEntry| SitemapEntry { url: entry.url, modified_s: entry.modified_s };
     Sitemap {
         entries: feed.entries.into_iter().map(entry).collect(),
-        sitemaps: Vec::new(),
         refused: feed.refused,
         truncated: feed.truncated,
+        ..Sitemap::default()
     }
 }
 
@@ -74,9 +82,7 @@ fn of_text(url: &CanonicalUrl, text: &str) -> Sitemap {
         }
         // Only absolute URLs: a text that is not a sitemap must not become a list of pages.
         match CanonicalUrl::parse(line) {
-            Ok(entry) if entry != *url => {
-                sitemap.entries.push(SitemapEntry { url: entry, modified_s: None });
-            }
+            Ok(entry) if entry != *url => sitemap.push(false, entry, None),
             Ok(_) => {}
             Err(_) => sitemap.refused = sitemap.refused.saturating_add(1),
         }
@@ -132,10 +138,9 @@ impl SitemapReader<'_> {
             self.sitemap.truncated = true;
             return false;
         }
-        let list = if is_sitemap { &mut self.sitemap.sitemaps } else { &mut self.sitemap.entries };
         match self.url.join(&location) {
             Ok(url) if url == *self.url => {}
-            Ok(url) => list.push(SitemapEntry { url, modified_s: entry.modified_s }),
+            Ok(url) => self.sitemap.push(is_sitemap, url, entry.modified_s),
             Err(_) => self.sitemap.refused = self.sitemap.refused.saturating_add(1),
         }
         true
@@ -280,6 +285,13 @@ mod tests {
 
     #[test]
     fn the_number_of_entries_is_bounded() {
+        let long = "x".repeat(3_000);
+        let many: String = (0..8_000)
+            .map(|n| format!("<url><loc>http://example.com/{long}{n}</loc></url>"))
+            .collect();
+        let sitemap = read(format!("<urlset>{many}</urlset>").as_bytes());
+        let bytes: usize = sitemap.entries.iter().map(|entry| entry.url.as_str().len()).sum();
+        assert!(sitemap.truncated && bytes < MAX_ENTRIES_BYTES + 4_000, "{bytes}");
         let many: String = (0..MAX_ENTRIES + 10)
             .map(|n| format!("<url><loc>http://example.com/{n}</loc></url>"))
             .collect();

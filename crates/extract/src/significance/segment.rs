@@ -155,12 +155,16 @@ fn raw_content(tag: &str, rest: &str) -> Option<(SegmentKind, usize)> {
     } else {
         return None;
     };
+    // Its content is not looked for: a page of such tags would be read once for each of them.
+    if tag.ends_with("/>") {
+        return None;
+    }
     let ends = |at: &usize| {
         let behind = rest.as_bytes().get(at + 2..at + 2 + name.len());
         behind.is_some_and(|end| end.eq_ignore_ascii_case(name.as_bytes()))
     };
     let length = memchr::memmem::find_iter(rest.as_bytes(), b"</").find(ends).unwrap_or(rest.len());
-    (!tag.ends_with("/>")).then_some((kind, length))
+    Some((kind, length))
 }
 
 /// The name of a tag, with the slash of an end tag.

@@ -2,7 +2,9 @@
 
 use lol_html::{HtmlRewriter, Settings, doc_text, element, errors::RewritingError};
 
-use crate::rewrite::decoded_entities;
+use nenrin_extract::readable_length;
+
+use crate::rewrite::{decoded_entities, parser_memory};
 
 /// The most lines that are compared.
 const MAX_LINES: usize = 20_000;
@@ -30,6 +32,7 @@ pub(crate) fn lines(html: &str) -> Vec<String> {
 fn read(html: &str, text: &std::cell::RefCell<String>) -> Result<(), RewritingError> {
     let settings = Settings::new()
         .with_strict(false)
+        .with_memory_settings(parser_memory())
         .append_element_content_handler(element!("*", |element| {
             if !INLINE.contains(&element.tag_name().as_str()) {
                 text.borrow_mut().push('\n');
@@ -49,7 +52,7 @@ fn read(html: &str, text: &std::cell::RefCell<String>) -> Result<(), RewritingEr
             Ok(())
         }));
     let mut rewriter = HtmlRewriter::new(settings, |_: &[u8]| {});
-    rewriter.write(html.as_bytes())?;
+    rewriter.write(&html.as_bytes()[..readable_length(html.as_bytes())])?;
     rewriter.end()
 }
 

@@ -3,8 +3,10 @@
 use std::{cell::RefCell, collections::BTreeSet, ops::Range};
 
 use lol_html::{HtmlRewriter, Settings, doc_text, errors::RewritingError, text};
+use nenrin_extract::readable_length;
 
 use super::{Change, compare};
+use crate::rewrite::parser_memory;
 
 /// The most texts that are compared.
 const MAX_TEXTS: usize = 20_000;
@@ -94,6 +96,7 @@ fn read(
 ) -> Result<(), RewritingError> {
     let settings = Settings::new()
         .with_strict(false)
+        .with_memory_settings(parser_memory())
         .append_element_content_handler(text!(UNMARKED, |chunk| {
             unmarked.borrow_mut().insert(chunk.source_location().bytes().start);
             Ok(())
@@ -103,7 +106,7 @@ fn read(
             Ok(())
         }));
     let mut rewriter = HtmlRewriter::new(settings, |_: &[u8]| {});
-    rewriter.write(html.as_bytes())?;
+    rewriter.write(&html.as_bytes()[..readable_length(html.as_bytes())])?;
     rewriter.end()
 }
 

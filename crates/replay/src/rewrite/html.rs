@@ -8,8 +8,11 @@ use lol_html::{
     html_content::Element,
 };
 
+use nenrin_extract::readable_length;
+
 use super::{
-    css, edits::Edits, entities, iso_2022_jp, json, links::Links, refresh, script, srcset,
+    css, edits::Edits, entities, iso_2022_jp, json, links::Links, parser_memory, refresh, script,
+    srcset,
 };
 use crate::modifier::Modifier;
 
@@ -42,6 +45,7 @@ pub(crate) fn rewrite(html: &[u8], links: &Links, injected: Injected<'_>) -> Vec
 }
 
 fn rewrite_bytes(html: &[u8], links: &Links, injected: Injected<'_>, depth: u8) -> Vec<u8> {
+    let html = &html[..readable_length(html)];
     let mut page = Page {
         html,
         links: links.clone(),
@@ -70,6 +74,7 @@ fn read(html: &[u8], page: &mut Page<'_>) -> Result<(), RewritingError> {
     let settings = Settings::new()
         .with_encoding(encoding)
         .with_strict(false)
+        .with_memory_settings(parser_memory())
         .append_element_content_handler(element!("*", |element| {
             page.element(element);
             Ok(())
