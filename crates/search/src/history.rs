@@ -143,7 +143,7 @@ impl BlockRuns {
         for key in distinct(page) {
             let number = match left.remove(&key) {
                 Some(number) => number,
-                None => match self.vanished.remove(&hash(key)) {
+                None => match self.vanished.remove(&stored_hash(key)) {
                     Some(number) => {
                         self.begin(number, slot);
                         number
@@ -159,7 +159,7 @@ impl BlockRuns {
             current.push(number);
         }
         for (key, number) in left {
-            self.vanished.insert(hash(key), number);
+            self.vanished.insert(stored_hash(key), number);
             if let Some((_, end)) = self.of_mut(number).and_then(|runs| runs.last_mut()) {
                 *end = slot;
             }
@@ -194,15 +194,19 @@ impl BlockRuns {
     }
 }
 
-/// So many bits are stored of a hash.
+/// So many bits are stored of the hash of a block that vanished.
 pub(crate) const HASH_BITS: u32 = 48;
 
-/// FNV-1a; it is stored.
+fn stored_hash(key: BlockKey<'_>) -> u64 {
+    hash(key) >> (u64::BITS - HASH_BITS)
+}
+
+/// FNV-1a; parts of it are stored.
 pub(crate) fn hash((kind, text): BlockKey<'_>) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = text.bytes().fold(step(0xcbf2_9ce4_8422_2325, kind as u8), step);
     // The low bits of a short text are poor.
-    (hash ^ (hash >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> (64 - HASH_BITS)
+    (hash ^ (hash >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9)
 }
 
 #[cfg(test)]
@@ -256,7 +260,7 @@ mod tests {
         assert_eq!(runs.of(2), [(0, 2)]);
         assert_eq!(runs.of(3), [(1, OPEN)]);
         assert_eq!(runs.current, [3, 1]);
-        let b = hash((TextKind::Body, "b"));
+        let b = stored_hash((TextKind::Body, "b"));
         runs.forget_long_vanished(2);
         assert!(runs.vanished.contains_key(&b));
         runs.forget_long_vanished(3);
