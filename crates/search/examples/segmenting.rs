@@ -1,4 +1,5 @@
-//! Words of Japanese: pairs of characters against the words of a dictionary, by recall and size.
+//! Words of Japanese: single characters, pairs of them, and the words of a dictionary, by recall and
+//! size.
 //!
 //! `cargo run --release -p nenrin-search --example segmenting -- FOLDER…`, with folders of HTML files
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "an experiment")]
@@ -21,6 +22,7 @@ const ITEMS: usize = 2_000;
 /// How text without spaces is cut.
 #[derive(Clone, Copy, PartialEq)]
 enum Cut {
+    Characters,
     Pairs,
     Words,
 }
@@ -46,13 +48,17 @@ fn tokens(cut: Cut, text: &str, is_query: bool) -> Vec<String> {
             let words = bounds.windows(2).map(word);
             words.filter(|word| word.chars().any(char::is_alphanumeric)).collect()
         }
-        Cut::Pairs => {
+        Cut::Pairs | Cut::Characters => {
             let mut found = Vec::new();
             for run in text.split(|c: char| !c.is_alphanumeric()) {
                 let chars: Vec<char> = run.chars().collect();
                 for part in chars.chunk_by(|a, b| is_wide(*a) == is_wide(*b)) {
                     if !is_wide(part[0]) {
                         found.push(part.iter().collect::<String>().to_lowercase());
+                        continue;
+                    }
+                    if cut == Cut::Characters {
+                        found.extend(part.iter().map(char::to_string));
                         continue;
                     }
                     // The last character is a word of its own, so that it can be found.
@@ -175,8 +181,11 @@ fn main() {
             whole.push((item.to_owned(), block));
         }
     }
-    for (name, cut) in [("pairs of characters", Cut::Pairs), ("words of icu_segmenter", Cut::Words)]
-    {
+    for (name, cut) in [
+        ("single characters", Cut::Characters),
+        ("pairs of characters", Cut::Pairs),
+        ("words of icu_segmenter", Cut::Words),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         let (index, field) = build(cut, &blocks, folder.path());
         let size = folder_bytes(folder.path()).unwrap();

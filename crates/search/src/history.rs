@@ -108,12 +108,12 @@ pub(crate) struct BlockRuns {
     pub(crate) runs: Vec<Vec<(u32, u32)>>,
     /// The blocks of the newest version, in the order of the page.
     pub(crate) current: Vec<u32>,
-    /// Hashes of blocks that are not in the newest version.
+    /// Hashes of blocks that are not in the newest version, as far as they are remembered.
     pub(crate) vanished: BTreeMap<u64, u32>,
 }
 
 /// What makes two blocks the same.
-type BlockKey<'p> = (TextKind, &'p str);
+pub(crate) type BlockKey<'p> = (TextKind, &'p str);
 
 /// The different blocks of a page, in order.
 pub(crate) fn distinct(page: &PageText) -> Vec<BlockKey<'_>> {
@@ -143,7 +143,7 @@ impl BlockRuns {
         for key in distinct(page) {
             let number = match left.remove(&key) {
                 Some(number) => number,
-                None => match self.vanished.remove(&hash(key)) {
+                None => match self.vanished.remove(&stored_hash(key)) {
                     Some(number) => {
                         self.begin(number, slot);
                         number
@@ -159,13 +159,23 @@ impl BlockRuns {
             current.push(number);
         }
         for (key, number) in left {
-            self.vanished.insert(hash(key), number);
+            self.vanished.insert(stored_hash(key), number);
             if let Some((_, end)) = self.of_mut(number).and_then(|runs| runs.last_mut()) {
                 *end = slot;
             }
         }
         self.current = current;
         true
+    }
+
+    /// Remembers only blocks that vanished with the version of this slot: one that comes back with the
+    /// next version keeps its number, one that comes back later gets a new one.
+    pub(crate) fn forget_long_vanished(&mut self, slot: u32) {
+        let runs = &self.runs;
+        self.vanished.retain(|_, number| {
+            let runs = (*number as usize).checked_sub(1).and_then(|at| runs.get(at));
+            runs.and_then(|runs| runs.last()).is_some_and(|(_, end)| *end >= slot)
+        });
     }
 
     fn begin(&mut self, number: u32, slot: u32) {
@@ -184,8 +194,15 @@ impl BlockRuns {
     }
 }
 
-/// FNV-1a; it is stored.
-fn hash((kind, text): BlockKey<'_>) -> u64 {
+/// So many bits are stored of the hash of a block that vanished.
+pub(crate) const HASH_BITS: u32 = 48;
+
+fn stored_hash(key: BlockKey<'_>) -> u64 {
+    hash(key) >> (u64::BITS - HASH_BITS)
+}
+
+/// FNV-1a; parts of it are stored.
+pub(crate) fn hash((kind, text): BlockKey<'_>) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = text.bytes().fold(step(0xcbf2_9ce4_8422_2325, kind as u8), step);
     // The low bits of a short text are poor.
@@ -243,6 +260,11 @@ mod tests {
         assert_eq!(runs.of(2), [(0, 2)]);
         assert_eq!(runs.of(3), [(1, OPEN)]);
         assert_eq!(runs.current, [3, 1]);
+        let b = stored_hash((TextKind::Body, "b"));
+        runs.forget_long_vanished(2);
+        assert!(runs.vanished.contains_key(&b));
+        runs.forget_long_vanished(3);
+        assert!(!runs.vanished.contains_key(&b));
         assert!(!runs.add(4, Some(&page(&["other"])), &page(&[]), &mut |_, _| {}));
     }
 }

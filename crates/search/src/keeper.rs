@@ -10,7 +10,7 @@ use nenrin_urls::CanonicalUrl;
 
 use crate::{
     SearchError,
-    history::Slot,
+    history::{Slot, distinct, hash},
     index::{self, NewBlock, PageEntry, Position, Writer},
     language::Language,
     matching::BlockKind,
@@ -168,6 +168,12 @@ impl Part {
         if taking.removed_pages()? || taking.follow(newest)? {
             return Ok(Step::Busy { walked: None });
         }
+        if !taking.writer.without_lender()?.is_empty() {
+            // The process that took their lenders out was killed.
+            taking.finish(position)?;
+            return Ok(Step::Busy { walked: None });
+        }
+        taking.writer.merge_some()?;
         Ok(Step::Idle)
     }
 }
@@ -196,7 +202,8 @@ impl Taking<'_> {
                 self.archive.state().pages(PageFilter { site: None, after, limit: PORTION })?;
             if pages.is_empty() {
                 position.walk = None;
-                self.writer.commit(position)?;
+                self.finish(position)?;
+                self.writer.merge_all()?;
                 return Ok(Step::Busy { walked: None });
             }
             for page in &pages {
@@ -213,7 +220,7 @@ impl Taking<'_> {
         }
         position.walk = Some(last);
         let walked = Some(position.walked);
-        self.writer.commit(position)?;
+        self.finish(position)?;
         Ok(Step::Busy { walked })
     }
 
@@ -235,7 +242,7 @@ impl Taking<'_> {
             self.look_again(site)?;
         }
         (position.prunes, position.removals) = (prunes.len(), removals.len());
-        self.writer.commit(position)?;
+        self.finish(position)?;
         Ok(true)
     }
 
@@ -285,8 +292,14 @@ impl Taking<'_> {
             }
         }
         position.visit = until;
-        self.writer.commit(position)?;
+        self.finish(position)?;
         Ok(true)
+    }
+
+    /// Commits a piece of work that is complete.
+    fn finish(&mut self, position: Position) -> Result<(), SearchError> {
+        self.mend_loans()?;
+        self.writer.commit(position)
     }
 
     /// Brings what is indexed of a page up to date.
@@ -294,8 +307,10 @@ impl Taking<'_> {
         let (rows, slots) = reading::versions(self.archive, &page.url)?;
         let Some(newest) = rows.last() else { return self.writer.remove(page.id) };
         let indexed = self.writer.of_page(page.id)?;
-        let kept = indexed.filter(|(_, record)| continues(&record.slots, &slots));
-        let mut record = kept.as_ref().map(|(_, record)| record.clone()).unwrap_or_default();
+        let kept = indexed.filter(|indexed| continues(&indexed.record.slots, &slots));
+        let place = kept.as_ref().map(|kept| kept.place);
+        let (mut record, mut loans) =
+            kept.map(|kept| (kept.record, kept.loans)).unwrap_or_default();
         let known = record.slots.len();
         record.slots = slots;
         let mut new = Vec::new();
@@ -303,22 +318,40 @@ impl Taking<'_> {
             Some(at) => Some(reading::text(self.archive, &page.url, &rows[at])?),
             None => None,
         };
+        // Other pages of the site can borrow what this one has.
+        if let (Some(place), Some((_, text))) = (place, &before)
+            && let blocks = distinct(text)
+            && blocks.len() == record.blocks.current.len()
+        {
+            for (key, number) in blocks.into_iter().zip(&record.blocks.current) {
+                let at = loans.of(*number).unwrap_or((place, *number));
+                self.writer.known.add(page.site, hash(key), at);
+            }
+        }
+        let mut learned = Vec::new();
         for (at, row) in rows.iter().enumerate().skip(known) {
             let text = reading::text(self.archive, &page.url, row)?;
             let earlier = before.as_ref().map(|(_, text)| text);
-            let is_added =
-                record.blocks.add(at as u32, earlier, &text.1, &mut |number, (kind, text)| {
-                    new.push(NewBlock {
-                        number,
-                        kind: BlockKind::Text(kind),
-                        text: text.to_owned(),
-                    });
-                });
+            let is_added = record.blocks.add(at as u32, earlier, &text.1, &mut |number,
+                                                                                key @ (
+                kind,
+                text,
+            )| {
+                match self.writer.known.get(page.site, hash(key)) {
+                    Some(lent) if Some(lent.0) != place => loans.add(number, lent),
+                    _ => {
+                        learned.push((hash(key), number));
+                        let (kind, text) = (BlockKind::Text(kind), text.to_owned());
+                        new.push(NewBlock { number, kind, text });
+                    }
+                }
+            });
             if !is_added {
                 // What is stored is read otherwise than it was: all is read again.
                 self.writer.remove(page.id)?;
                 return self.take(page);
             }
+            record.blocks.forget_long_vanished(at as u32);
             before = Some(text);
         }
         let (kind, text) = before.unwrap_or((None, PageText::default()));
@@ -334,16 +367,41 @@ impl Taking<'_> {
             importance_percent: page.importance_percent,
             changed_s: newest.at_s,
             record: &record,
+            loans: &loans,
         };
-        match kept {
-            Some((place, _)) => self.writer.extend(place, &entry, &new),
+        let place = match place {
+            Some(place) => {
+                self.writer.extend(place, &entry, &new)?;
+                place
+            }
             None => {
-                new.push(NewBlock {
-                    number: 0,
-                    kind: BlockKind::Url,
-                    text: page.url.shown().to_string(),
-                });
-                self.writer.replace(&entry, &new)
+                let text = page.url.shown().to_string();
+                new.push(NewBlock { number: 0, kind: BlockKind::Url, text });
+                self.writer.replace(&entry, &new)?
+            }
+        };
+        for (hash, number) in learned {
+            self.writer.known.add(page.site, hash, (place, number));
+        }
+        Ok(())
+    }
+
+    /// Pages that lost what they borrowed are taken in anew.
+    fn mend_loans(&mut self) -> Result<(), SearchError> {
+        loop {
+            let pages = self.writer.without_lender()?;
+            if pages.is_empty() {
+                return Ok(());
+            }
+            for page in &pages {
+                self.writer.remove(*page)?;
+            }
+            for page in pages {
+                if let Some(url) = self.archive.state().url_of(page)?
+                    && let Some(page) = self.archive.state().page(&url)?
+                {
+                    self.take(&page)?;
+                }
             }
         }
     }

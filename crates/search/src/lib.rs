@@ -5,6 +5,7 @@
 //! - `history`: the times of a page's versions, and when each block of text was there;
 //! - [`Query`]: what people type, and what is wrong with it;
 //! - `matching` and [`scan`]: what a query means, by looking at everything;
+//! - `loans`: text that pages of a site share, indexed once;
 //! - `index`: the same answers quickly, from words on disk and records of times;
 //! - [`Keeper`]: brings the index up to date with the archive; [`Keeping`] does it in a thread;
 //! - [`Search`]: pages with titles, dates and the sentence found;
@@ -20,6 +21,7 @@ mod history;
 mod index;
 mod keeper;
 mod language;
+mod loans;
 mod matching;
 mod page_kind;
 mod pdf;

@@ -74,20 +74,13 @@ impl Leaf {
         let (Some(wanted), Some(found)) = (self.units.get(nth), block.get(at)) else {
             return false;
         };
-        let next_wanted = self.units.get(nth + 1);
-        let is_last = next_wanted.is_none();
+        let is_last = nth + 1 == self.units.len();
         let is_same = match is_last && self.is_prefix && !wanted.is_character {
             true => block.text(at).starts_with(self.units.text(nth)),
             false => block.text(at) == self.units.text(nth),
         };
-        // Characters that were typed together are together; one that was typed alone, in front of
-        // something else, is followed by something else.
-        let keeps_together = !wanted.is_joined || found.is_joined;
-        let is_alone = wanted.is_character
-            && !wanted.is_joined
-            && next_wanted.is_some_and(|next| !next.is_joined);
-        let next_is_joined = || block.get(at + 1).is_some_and(|next| next.is_joined);
-        is_same && keeps_together && !(is_alone && next_is_joined())
+        // Characters that were typed together are together.
+        is_same && (!wanted.is_joined || found.is_joined)
     }
 }
 
@@ -118,6 +111,7 @@ mod tests {
             ("ネンリン", "ねんりん", true),
             ("2024年", "2024年3月", true),
             ("\"年輪 色\"", "年輪色", true),
+            ("\"木 輪\"", "木輪", true),
             ("年輪色", "年輪、色", false),
             ("title:ring", "ring", false),
         ] {

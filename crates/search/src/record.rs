@@ -2,7 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::history::{BlockRuns, OPEN, STILL, Slot};
+use crate::history::{BlockRuns, HASH_BITS, OPEN, STILL, Slot};
+
+const HASH_BYTES: usize = HASH_BITS as usize / 8;
+/// The first byte of a record.
+const PLAIN: u8 = 0;
+const COMPRESSED: u8 = 1;
+/// Records of pages that changed little are shorter, and are read more quickly as they are.
+const COMPRESSED_BYTES: usize = 256;
+/// The longest record; more is damage.
+const MAX_BYTES: usize = 1 << 28;
 
 /// The times of a page and of its blocks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,8 +21,22 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// The record as bytes: numbers of seven bits a byte, mostly differences.
+    /// The record as bytes. A long one is compressed.
     pub(crate) fn encode(&self) -> Vec<u8> {
+        let plain = self.numbers();
+        if plain.len() >= COMPRESSED_BYTES
+            && let Ok(packed) = zstd::bulk::compress(&plain, 0)
+        {
+            let mut out = vec![COMPRESSED];
+            put(&mut out, plain.len() as u64);
+            out.extend(packed);
+            return out;
+        }
+        [&[PLAIN], plain.as_slice()].concat()
+    }
+
+    /// Numbers of seven bits a byte, mostly differences.
+    fn numbers(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put(&mut out, self.slots.len() as u64);
         let (mut time, mut version) = (0, 0_u64);
@@ -46,16 +69,34 @@ impl Record {
             put(&mut out, length as u64);
             rest = &rest[length..];
         }
-        put(&mut out, self.blocks.vanished.len() as u64);
-        for (hash, number) in &self.blocks.vanished {
-            out.extend(hash.to_le_bytes());
-            put(&mut out, u64::from(*number));
+        let mut vanished: Vec<(u32, u64)> =
+            self.blocks.vanished.iter().map(|(hash, number)| (*number, *hash)).collect();
+        vanished.sort_unstable();
+        put(&mut out, vanished.len() as u64);
+        let mut before = 0;
+        for (number, hash) in vanished {
+            put(&mut out, u64::from(number - before));
+            out.extend(&hash.to_le_bytes()[..HASH_BYTES]);
+            before = number;
         }
         out
     }
 
     /// Reads what [`Record::encode`] wrote; `None` if it is damaged.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (form, mut input) = bytes.split_first()?;
+        match *form {
+            PLAIN => Self::of_numbers(input),
+            COMPRESSED => {
+                let length = usize::try_from(get(&mut input)?).ok()?;
+                let length = Some(length).filter(|length| *length <= MAX_BYTES)?;
+                Self::of_numbers(&zstd::bulk::decompress(input, length).ok()?)
+            }
+            _ => None,
+        }
+    }
+
+    fn of_numbers(bytes: &[u8]) -> Option<Self> {
         let mut input = bytes;
         let slots = decode_slots(&mut input)?;
         let runs = decode_alike(&mut input, |input| {
@@ -78,10 +119,14 @@ impl Record {
             current.extend(first..first.checked_add(length)?);
         }
         let mut vanished = BTreeMap::new();
-        for _ in 0..count(&mut input, 9)? {
-            let (hash, rest) = input.split_first_chunk::<8>()?;
+        let mut number = 0_u32;
+        for _ in 0..count(&mut input, HASH_BYTES + 1)? {
+            number = number.checked_add(u32::try_from(get(&mut input)?).ok()?)?;
+            let (stored, rest) = input.split_first_chunk::<HASH_BYTES>()?;
             input = rest;
-            vanished.insert(u64::from_le_bytes(*hash), u32::try_from(get(&mut input)?).ok()?);
+            let mut hash = [0; 8];
+            hash[..HASH_BYTES].copy_from_slice(stored);
+            vanished.insert(u64::from_le_bytes(hash), number);
         }
         let blocks = BlockRuns { runs, current, vanished };
         input.is_empty().then_some(Self { slots, blocks })
@@ -148,7 +193,7 @@ fn count(input: &mut &[u8], bytes_each: usize) -> Option<usize> {
     (count.checked_mul(bytes_each)? <= input.len()).then_some(count)
 }
 
-fn put(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -156,11 +201,11 @@ fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-fn put_signed(out: &mut Vec<u8>, number: i64) {
+pub(crate) fn put_signed(out: &mut Vec<u8>, number: i64) {
     put(out, ((number << 1) ^ (number >> 63)) as u64);
 }
 
-fn get(input: &mut &[u8]) -> Option<u64> {
+pub(crate) fn get(input: &mut &[u8]) -> Option<u64> {
     let mut number = 0_u64;
     for shift in (0..64).step_by(7) {
         let (byte, rest) = input.split_first()?;
@@ -173,7 +218,7 @@ fn get(input: &mut &[u8]) -> Option<u64> {
     None
 }
 
-fn get_signed(input: &mut &[u8]) -> Option<i64> {
+pub(crate) fn get_signed(input: &mut &[u8]) -> Option<i64> {
     let number = get(input)?;
     Some((number >> 1) as i64 ^ -((number & 1) as i64))
 }
@@ -201,7 +246,7 @@ mod tests {
         fn what_is_written_is_read(
             slots in prop::collection::vec(slot(), 0..9),
             runs in prop::collection::vec(prop::collection::vec((0_u32..4, prop_oneof![Just(OPEN), 1_u32..9]), 1..3), 0..20),
-            vanished: BTreeMap<u64, u32>,
+            vanished in prop::collection::btree_map(0_u64..1 << HASH_BITS, any::<u32>(), 0..9),
         ) {
             let current: Vec<u32> = (1..=runs.len() as u32).filter(|n| n % 3 != 1).collect();
             let record = Record { slots, blocks: BlockRuns { runs, current, vanished } };

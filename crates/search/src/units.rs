@@ -86,13 +86,6 @@ impl Units {
         self.units.get(at).map_or("", |unit| &self.folded[unit.start as usize..unit.end as usize])
     }
 
-    /// The term under which a unit is indexed: a word, or a character with the one that follows it.
-    pub(crate) fn term(&self, at: usize) -> &str {
-        let Some(unit) = self.units.get(at) else { return "" };
-        let next = self.units.get(at + 1).filter(|next| next.is_joined);
-        &self.folded[unit.start as usize..next.unwrap_or(unit).end as usize]
-    }
-
     fn push_group(&mut self, group: &str, place: (usize, usize)) {
         let mut chars = group.chars();
         if let (Some(only), None) = (chars.next(), chars.next())
@@ -201,11 +194,6 @@ mod tests {
         (0..units.len()).map(|at| units.text(at).to_owned()).collect()
     }
 
-    fn terms(text: &str) -> Vec<String> {
-        let units = Units::of(text);
-        (0..units.len()).map(|at| units.term(at).to_owned()).collect()
-    }
-
     #[test]
     fn what_readers_do_not_tell_apart_is_the_same() {
         for (one, other) in [
@@ -226,9 +214,11 @@ mod tests {
     }
 
     #[test]
-    fn characters_are_indexed_with_the_next_one() {
-        assert_eq!(terms("年輪の木"), ["年輪", "輪の", "の木", "木"]);
-        assert_eq!(terms("年輪、木 ABC木x"), ["年輪", "輪", "木", "abc", "木", "x"]);
+    fn characters_know_whether_they_follow_another_directly() {
+        let units = Units::of("年輪、木 ABC木の");
+        let joined: Vec<bool> =
+            (0..units.len()).filter_map(|at| units.get(at)).map(|unit| unit.is_joined).collect();
+        assert_eq!(joined, [false, true, false, false, false, true]);
     }
 
     #[test]
@@ -261,7 +251,7 @@ mod tests {
             for at in 0..units.len() {
                 let unit = units.get(at).unwrap();
                 prop_assert!(text.get(unit.from as usize..unit.to as usize).is_some());
-                prop_assert!(!units.term(at).is_empty());
+                prop_assert!(!units.text(at).is_empty());
             }
         }
     }

@@ -122,6 +122,45 @@ fn answers_equal_a_scan_when_followed_and_when_built_at_once() {
 }
 
 #[test]
+fn text_that_pages_share_is_indexed_once_and_stays_when_the_page_that_lends_it_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let world = World::new(folder.path());
+    let take = |path: &str, day: i64, body: &str| {
+        let mut ingest = world.archive.ingest(world.site).unwrap();
+        let at_s = BEGIN_S + day * DAY_S;
+        ingest.take(&Capture::new(&url(path), at_s, 200, HTML, body.as_bytes())).unwrap();
+        ingest.finish().unwrap();
+    };
+    let shared = "<li>oak<li>bark of a tree<li>growing";
+    for page in 0..9 {
+        take(&format!("p{page}.html"), page, &format!("<p>number {page}{shared}"));
+    }
+    let search = index(&world.archive);
+    let blocks = |search: &Search| search.status().unwrap().blocks;
+    // Each page has its address and one block of its own.
+    assert_eq!(blocks(&search), 9 * 2 + 3);
+    assert_eq!(count(&search, "\"bark of a tree\""), 9);
+    // Older versions come in, page by page: each is indexed anew, and with it those that borrow of it.
+    for page in 0..9 {
+        take(&format!("p{page}.html"), -5, "<p>older");
+        let search = index(&world.archive);
+        assert_eq!(count(&search, "\"bark of a tree\""), 9);
+        compare(&search, &pages(&world.archive), &mut Dice(5), 20);
+    }
+    // A new version keeps what it borrows, and lends what is new.
+    let before = blocks(&index(&world.archive));
+    for page in 3..6 {
+        take(&format!("p{page}.html"), 20, &format!("<p>number {page}{shared}<p>moss"));
+    }
+    let search = index(&world.archive);
+    assert_eq!(blocks(&search), before + 1);
+    assert_eq!(count(&search, "moss bark"), 3);
+    assert_eq!(count(&search, "growing at:2023-11-14"), 1);
+    let scanned = pages(&world.archive);
+    compare(&search, &scanned, &mut Dice(5), 200);
+}
+
+#[test]
 fn removed_pages_are_not_found_even_before_the_index_is_brought_up_to_date() {
     let folder = tempfile::tempdir().unwrap();
     let mut world = World::new(folder.path());

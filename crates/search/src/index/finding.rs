@@ -4,7 +4,7 @@ use nenrin_state::{PageId, SiteId};
 
 use super::{
     opened::{Index, Snapshot},
-    pages::PageInfo,
+    pages::{PageInfo, PageTable},
     words::{BlockHit, Look},
 };
 use crate::{
@@ -92,9 +92,7 @@ impl Index {
         for place in 0..table.places() as u32 {
             candidates.allowed[place as usize] = table.get(place).is_some_and(takes);
         }
-        let hits = collect(&look, query, table.languages, &mut candidates, |place| {
-            table.get(place).map(|info| info.language.bit())
-        })?;
+        let hits = collect(&look, query, table, &mut candidates)?;
         let mut ranked: Vec<(u32, f32)> = candidates
             .places()
             .filter_map(|place| {
@@ -198,9 +196,8 @@ impl Candidates {
 fn collect(
     look: &Look,
     query: &Query,
-    languages: u32,
+    table: &PageTable,
     candidates: &mut Candidates,
-    language: impl Fn(u32) -> Option<u32>,
 ) -> Result<Vec<Vec<BlockHit>>, SearchError> {
     let mut hits = vec![Vec::new(); query.clauses.len()];
     let estimate =
@@ -216,12 +213,15 @@ fn collect(
     for (is_excluded, _, at) in order {
         let mut found = Vec::new();
         for leaf in &query.clauses[at].any {
-            look.each(leaf, languages, &mut |hit, in_languages| {
-                if candidates.is_allowed(hit.page)
-                    && language(hit.page).is_some_and(|bit| bit & in_languages != 0)
-                {
-                    found.push(hit);
-                }
+            look.each(leaf, table.languages, &mut |hit, in_languages| {
+                let mut take = |page: u32, block: u32| {
+                    let is_of_language = |info: &PageInfo| info.language.bit() & in_languages != 0;
+                    if candidates.is_allowed(page) && table.get(page).is_some_and(is_of_language) {
+                        found.push(BlockHit { page, block, ..hit });
+                    }
+                };
+                take(hit.page, hit.block);
+                table.borrowers(hit.page, hit.block, &mut take);
             })?;
         }
         found.sort_unstable();

@@ -2,7 +2,8 @@
 //!
 //! A document is one block of one page and never changes: it has the page's place, the block's
 //! number and its kind. When the block was there is in the page's record. So a new version of a page
-//! adds documents for its new blocks alone, and a block that vanishes costs nothing.
+//! adds documents for its new blocks alone, and a block that vanishes costs nothing. Text that other
+//! pages of the site have as well is a document of the first of them; the others borrow it.
 //!
 //! The words are committed first, then the records; whatever a crash leaves of the words alone has
 //! places that no record names. A page whose versions changed in the past gets a new place.

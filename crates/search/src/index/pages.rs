@@ -1,6 +1,9 @@
 //! The pages of the index: their records in SQLite, and a small table in memory.
 
-use std::path::Path;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use nenrin_state::{PageId, SiteId};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
@@ -9,17 +12,25 @@ use super::{
     as_it_is,
     position::{FORMAT, Position},
 };
-use crate::{SearchError, language::Language, page_kind::PageKind, record::Record};
+use crate::{
+    SearchError,
+    language::Language,
+    loans::{Loans, MAX_RUN},
+    page_kind::PageKind,
+    record::Record,
+};
 
 /// The file of the records.
 pub(crate) const FILE: &str = "pages.sqlite";
+
+const PAGE_BYTES: i64 = 2048;
 
 const SCHEMA: &str = "
     CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
     CREATE TABLE pages (
         place INTEGER PRIMARY KEY, page INTEGER NOT NULL UNIQUE, site INTEGER NOT NULL,
         kind INTEGER NOT NULL, language INTEGER NOT NULL, importance INTEGER NOT NULL,
-        changed_s INTEGER NOT NULL, batch INTEGER NOT NULL, record BLOB NOT NULL);
+        changed_s INTEGER NOT NULL, batch INTEGER NOT NULL, loans BLOB NOT NULL, record BLOB NOT NULL);
     CREATE INDEX pages_by_batch ON pages (batch);
     CREATE TABLE dropped (place INTEGER PRIMARY KEY, batch INTEGER NOT NULL);";
 
@@ -66,6 +77,8 @@ impl Records {
         std::fs::create_dir_all(folder)?;
         let open = Connection::open(folder.join(FILE))?;
         open.busy_timeout(std::time::Duration::from_secs(5))?;
+        // Each table takes a page of the file at least.
+        open.pragma_update(None, "page_size", PAGE_BYTES)?;
         open.pragma_update(None, "journal_mode", "WAL")?;
         open.pragma_update(None, "synchronous", "NORMAL")?;
         let records = Self(open);
@@ -122,19 +135,47 @@ impl Records {
         bytes.map(|bytes| decoded(&bytes)).transpose()
     }
 
-    /// Where a page is, and its record.
-    pub(super) fn of_page(&self, page: PageId) -> Result<Option<(u32, Record)>, SearchError> {
+    /// Where a page is, its record and what it borrows.
+    pub(super) fn of_page(&self, page: PageId) -> Result<Option<Indexed>, SearchError> {
         let mut select =
-            self.0.prepare_cached("SELECT place, record FROM pages WHERE page = ?1")?;
-        let found: Option<(u32, Vec<u8>)> =
-            select.query_row([page.0], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-        found.map(|(place, bytes)| Ok((place, decoded(&bytes)?))).transpose()
+            self.0.prepare_cached("SELECT place, record, loans FROM pages WHERE page = ?1")?;
+        let found: Option<(u32, Vec<u8>, Vec<u8>)> = select
+            .query_row([page.0], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        let Some((place, record, loans)) = found else { return Ok(None) };
+        Ok(Some(Indexed { place, record: decoded(&record)?, loans: decoded_loans(&loans)? }))
+    }
+
+    /// Pages that borrow from a page that is no longer there.
+    pub(super) fn without_lender(&self) -> Result<Vec<PageId>, SearchError> {
+        let mut select = self.0.prepare_cached("SELECT place FROM dropped")?;
+        let dropped: Result<BTreeSet<u32>, _> = select.query_map([], |row| row.get(0))?.collect();
+        let dropped = dropped?;
+        let mut found = Vec::new();
+        if dropped.is_empty() {
+            return Ok(found);
+        }
+        let mut select =
+            self.0.prepare_cached("SELECT page, loans FROM pages WHERE length(loans) > 0")?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let loans: Vec<u8> = row.get(1)?;
+            if decoded_loans(&loans)?.list().iter().any(|loan| dropped.contains(&loan.lender)) {
+                found.push(PageId(row.get(0)?));
+            }
+        }
+        Ok(found)
     }
 
     /// Whether everything can be read.
     pub(super) fn check(&self) -> Result<(), SearchError> {
         let answer: String = self.0.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if answer == "ok" { Ok(()) } else { Err(SearchError::Damaged(answer)) }
+    }
+
+    /// Gives back the space of records that were written again.
+    pub(super) fn pack(&self) -> Result<(), SearchError> {
+        Ok(self.0.execute_batch("VACUUM")?)
     }
 
     pub(super) fn begin(&self) -> Result<(), SearchError> {
@@ -153,10 +194,11 @@ impl Records {
         info: &PageInfo,
         batch: i64,
         record: &Record,
+        loans: &Loans,
     ) -> Result<(), SearchError> {
         self.0
             .prepare_cached(
-                "INSERT OR REPLACE INTO pages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT OR REPLACE INTO pages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?
             .execute(params![
                 place,
@@ -167,6 +209,7 @@ impl Records {
                 info.importance_percent,
                 info.changed_s,
                 batch,
+                loans.encode(),
                 record.encode(),
             ])?;
         Ok(())
@@ -199,10 +242,34 @@ fn decoded(bytes: &[u8]) -> Result<Record, SearchError> {
     Record::decode(bytes).ok_or_else(|| SearchError::Damaged("a record cannot be read".into()))
 }
 
+fn decoded_loans(bytes: &[u8]) -> Result<Loans, SearchError> {
+    Loans::decode(bytes).ok_or_else(|| SearchError::Damaged("a loan cannot be read".into()))
+}
+
+/// A page as it is indexed.
+pub(crate) struct Indexed {
+    pub(crate) place: u32,
+    pub(crate) record: Record,
+    pub(crate) loans: Loans,
+}
+
+/// Blocks that are lent to a page.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Lent {
+    /// The first of them, and how many.
+    block: u32,
+    count: u32,
+    /// The page that borrows them, and the first of them there.
+    place: u32,
+    own: u32,
+}
+
 /// Every page by its place.
 #[derive(Default)]
 pub(super) struct PageTable {
     pages: Vec<Option<PageInfo>>,
+    /// What pages lend, by their places.
+    lent: BTreeMap<u32, Vec<Lent>>,
     batch: i64,
     /// The languages that pages have, as bits.
     pub(super) languages: u32,
@@ -212,6 +279,17 @@ pub(super) struct PageTable {
 impl PageTable {
     pub(super) fn get(&self, place: u32) -> Option<&PageInfo> {
         self.pages.get(place as usize).and_then(Option::as_ref)
+    }
+
+    /// Hands each page that borrows a block to `take`, with the number of the block there.
+    pub(super) fn borrowers(&self, place: u32, block: u32, take: &mut dyn FnMut(u32, u32)) {
+        let Some(lent) = self.lent.get(&place) else { return };
+        let first = lent.partition_point(|run| run.block + MAX_RUN <= block);
+        for run in lent[first..].iter().take_while(|run| run.block <= block) {
+            if block - run.block < run.count {
+                take(run.place, run.own + (block - run.block));
+            }
+        }
     }
 
     pub(super) fn places(&self) -> usize {
@@ -227,17 +305,25 @@ impl PageTable {
         let since = self.batch;
         let mut dropped = records.0.prepare_cached("SELECT place FROM dropped WHERE batch > ?1")?;
         for place in dropped.query_map([since], |row| row.get::<_, u32>(0))? {
-            if let Some(page) = self.pages.get_mut(place? as usize) {
+            let place = place?;
+            if let Some(page) = self.pages.get_mut(place as usize) {
                 *page = None;
             }
+            self.lent.remove(&place);
         }
         let mut changed = records.0.prepare_cached(
-            "SELECT place, page, site, kind, language, importance, changed_s
+            "SELECT place, page, site, kind, language, importance, changed_s, loans
              FROM pages WHERE batch > ?1",
         )?;
         let mut rows = changed.query([since])?;
+        let mut lenders = BTreeSet::new();
         while let Some(row) = rows.next()? {
             let place: u32 = row.get(0)?;
+            for loan in decoded_loans(&row.get::<_, Vec<u8>>(7)?)?.list() {
+                let lent = Lent { block: loan.block, count: loan.count, place, own: loan.own };
+                self.lent.entry(loan.lender).or_default().push(lent);
+                lenders.insert(loan.lender);
+            }
             let kind = PageKind::of_number(row.get(3)?);
             let kind = kind.ok_or_else(|| SearchError::Damaged("a page has no kind".into()))?;
             let info = PageInfo {
@@ -254,6 +340,13 @@ impl PageTable {
             self.languages |= info.language.bit();
             self.newest_s = self.newest_s.max(info.changed_s);
             self.pages[place as usize] = Some(info);
+        }
+        // A page that changed again has all its loans again.
+        for lender in lenders {
+            if let Some(lent) = self.lent.get_mut(&lender) {
+                lent.sort_unstable();
+                lent.dedup();
+            }
         }
         self.batch = batch;
         Ok(true)

@@ -1,7 +1,7 @@
 //! How far an index is.
 
 /// The number of this format. An index of another is built anew.
-pub(super) const FORMAT: i64 = 2;
+pub(super) const FORMAT: i64 = 3;
 
 /// How far the index has followed the archive.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]

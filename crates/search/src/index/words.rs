@@ -6,9 +6,11 @@ use tantivy::{
     DocId, DocSet, Index, IndexReader, IndexSettings, ReloadPolicy, Searcher, SegmentReader,
     TERMINATED, TantivyDocument, TantivyError, Term,
     directory::MmapDirectory,
-    query::{EnableScoring, PhraseQuery, Query as _},
-    schema::{FAST, Field, INDEXED, IndexRecordOption, Schema, TextFieldIndexing, TextOptions},
-    store::Compressor,
+    postings::{Postings, SegmentPostings},
+    schema::{
+        FAST, Field, IndexRecordOption, NumericOptions, Schema, TextFieldIndexing, TextOptions,
+    },
+    store::{Compressor, ZstdCompressor},
     tokenizer::{Token, TokenStream, Tokenizer},
 };
 
@@ -17,6 +19,8 @@ use crate::{SearchError, language::WordForms, query::Leaf, units::Units};
 
 const FOLDER: &str = "words";
 const TOKENIZER: &str = "units";
+/// In front of a character that follows another one directly.
+const JOINED: char = '\u{1}';
 
 /// The fields of a document.
 #[derive(Clone, Copy)]
@@ -37,7 +41,7 @@ fn schema() -> (Schema, Fields) {
         .set_index_option(IndexRecordOption::WithFreqsAndPositions);
     let fields = Fields {
         text: schema.add_text_field("text", TextOptions::default().set_indexing_options(indexing)),
-        page: schema.add_u64_field("page", INDEXED | FAST),
+        page: schema.add_u64_field("page", NumericOptions::default().set_indexed().set_fast()),
         block: schema.add_u64_field("block", FAST),
         kind: schema.add_u64_field("kind", FAST),
     };
@@ -107,7 +111,7 @@ pub(super) fn open_to_write(folder: &Path) -> Result<(Index, Fields), SearchErro
         true => Index::open_in_dir(&folder)?,
         false => {
             let settings = IndexSettings {
-                docstore_compression: Compressor::None,
+                docstore_compression: Compressor::Zstd(ZstdCompressor::default()),
                 ..IndexSettings::default()
             };
             Index::builder().schema(schema.clone()).settings(settings).create_in_dir(&folder)?
@@ -135,11 +139,13 @@ pub(super) struct Look {
     text: Field,
 }
 
-/// A term of a phrase.
+/// A place of a phrase.
+#[derive(Clone)]
 enum Part {
-    Exact(usize, Term),
+    /// One of these is there.
+    Exact(u32, Vec<Term>),
     /// The last one may go on.
-    Beginning(usize, String),
+    Beginning(u32, String),
 }
 
 impl Look {
@@ -150,7 +156,9 @@ impl Look {
     /// About how many blocks have it: enough to look for what is rare first.
     pub(super) fn estimate(&self, leaf: &Leaf) -> u64 {
         let count = |part: &Part| match part {
-            Part::Exact(_, term) => self.searcher.doc_freq(term).unwrap_or(u64::MAX),
+            Part::Exact(_, terms) => {
+                terms.iter().map(|term| self.searcher.doc_freq(term).unwrap_or(0)).sum()
+            }
             Part::Beginning(..) => self.blocks() / 10,
         };
         self.parts(leaf).iter().map(count).min().unwrap_or(0)
@@ -163,22 +171,20 @@ impl Look {
     /// The terms under which a leaf is indexed, and their places in the phrase.
     fn parts(&self, leaf: &Leaf) -> Vec<Part> {
         let units = &leaf.units;
-        let mut parts = Vec::new();
-        for at in 0..units.len() {
-            let Some(unit) = units.get(at) else { continue };
-            let next = units.get(at + 1);
-            let exact = |text: &str| Part::Exact(at, self.term(text));
-            let part = match (unit.is_character, next) {
-                (true, Some(next)) if next.is_joined => exact(units.term(at)),
-                // The term before it has both characters.
-                (true, _) if unit.is_joined => continue,
-                (true, None) => Part::Beginning(at, units.text(at).to_owned()),
-                (false, None) if leaf.is_prefix => Part::Beginning(at, units.text(at).to_owned()),
-                _ => exact(units.text(at)),
-            };
-            parts.push(part);
-        }
-        parts
+        let part = |at: usize| {
+            let (unit, text, place) = (units.get(at)?, units.text(at), at as u32);
+            let is_last = at + 1 == units.len();
+            Some(match (unit.is_character, unit.is_joined) {
+                (false, _) if is_last && leaf.is_prefix => Part::Beginning(place, text.to_owned()),
+                (false, _) => Part::Exact(place, vec![self.term(text)]),
+                (true, true) => Part::Exact(place, vec![self.term(&joined(text))]),
+                // What was not typed together may be together.
+                (true, false) => {
+                    Part::Exact(place, vec![self.term(text), self.term(&joined(text))])
+                }
+            })
+        };
+        (0..units.len()).filter_map(part).collect()
     }
 
     /// Hands every block that has a leaf to `take`; with it the languages, as bits, of pages in
@@ -274,38 +280,106 @@ impl Look {
         let mut beginning = None;
         for part in parts {
             match part {
-                Part::Exact(at, term) => exact.push((at, term)),
+                Part::Exact(at, terms) => exact.push((at, terms)),
                 Part::Beginning(at, text) => beginning = Some((at, text)),
             }
         }
         let Some((at, begins)) = beginning else {
-            return self.exact(segment, exact, &mut |doc| found(doc, u32::MAX));
+            return self.exact(segment, &exact, &mut |doc| found(doc, u32::MAX));
         };
         let mut ends = Vec::new();
         self.dictionary(segment, &begins, &mut |term| ends.push(self.term(term)))?;
         for end in ends {
-            let mut terms = exact.clone();
-            terms.push((at, end));
-            self.exact(segment, terms, &mut |doc| found(doc, u32::MAX))?;
+            let mut parts = exact.clone();
+            parts.push((at, vec![end]));
+            self.exact(segment, &parts, &mut |doc| found(doc, u32::MAX))?;
         }
         Ok(())
     }
 
+    /// Documents that have one of the terms at each place.
     fn exact(
         &self,
         segment: &SegmentReader,
-        terms: Vec<(usize, Term)>,
+        parts: &[(u32, Vec<Term>)],
         found: &mut dyn FnMut(DocId),
     ) -> Result<(), SearchError> {
-        if let [(_, term)] = terms.as_slice() {
-            return self.postings(segment, term, found);
+        if let [(_, terms)] = parts {
+            return terms.iter().try_for_each(|term| self.postings(segment, term, found));
         }
-        let query = PhraseQuery::new_with_offset(terms);
-        let weight = query.weight(EnableScoring::disabled_from_searcher(&self.searcher))?;
-        let mut scorer = weight.scorer(segment, 1.0)?;
-        each_doc(&mut *scorer, found);
+        let index = segment.inverted_index(self.text)?;
+        let mut places = Vec::new();
+        for (at, terms) in parts {
+            let mut lists = Vec::new();
+            for term in terms {
+                lists.extend(index.read_postings(term, IndexRecordOption::WithFreqsAndPositions)?);
+            }
+            places.push(Place { at: *at, lists });
+        }
+        // The rarest leads.
+        places.sort_by_key(|place| {
+            place.lists.iter().map(|list| u64::from(list.doc_freq())).sum::<u64>()
+        });
+        if let Some((lead, others)) = places.split_first_mut() {
+            each_phrase(lead, others, found);
+        }
         Ok(())
     }
+}
+
+/// A place of a phrase in a segment: the lists of the terms that may be there.
+struct Place {
+    at: u32,
+    lists: Vec<SegmentPostings>,
+}
+
+impl Place {
+    /// The first document from this one on that has one of the terms.
+    fn seek(&mut self, target: DocId) -> DocId {
+        let seek = |list: &mut SegmentPostings| match list.doc() < target {
+            true => list.seek(target),
+            false => list.doc(),
+        };
+        self.lists.iter_mut().map(seek).min().unwrap_or(TERMINATED)
+    }
+
+    /// Where in the document a phrase would begin that has a term here.
+    fn starts(&mut self, doc: DocId, starts: &mut Vec<u32>) {
+        starts.clear();
+        for list in self.lists.iter_mut().filter(|list| list.doc() == doc) {
+            list.append_positions_with_offset(0, starts);
+        }
+        starts.retain(|position| *position >= self.at);
+        starts.iter_mut().for_each(|position| *position -= self.at);
+        starts.sort_unstable();
+    }
+}
+
+fn each_phrase(lead: &mut Place, others: &mut [Place], found: &mut dyn FnMut(DocId)) {
+    let (mut starts, mut here) = (Vec::new(), Vec::new());
+    let mut doc = lead.seek(0);
+    'documents: while doc != TERMINATED {
+        for other in others.iter_mut() {
+            let next = other.seek(doc);
+            if next > doc {
+                doc = lead.seek(next);
+                continue 'documents;
+            }
+        }
+        lead.starts(doc, &mut starts);
+        for other in others.iter_mut() {
+            other.starts(doc, &mut here);
+            starts.retain(|start| here.binary_search(start).is_ok());
+        }
+        if !starts.is_empty() {
+            found(doc);
+        }
+        doc = lead.seek(doc + 1);
+    }
+}
+
+fn joined(text: &str) -> String {
+    format!("{JOINED}{text}")
 }
 
 fn each_doc<D: DocSet + ?Sized>(documents: &mut D, found: &mut dyn FnMut(DocId)) {
@@ -344,7 +418,10 @@ impl TokenStream for UnitStream<'_> {
             return false;
         }
         self.token.text.clear();
-        self.token.text.push_str(self.units.term(self.next));
+        if self.units.get(self.next).is_some_and(|unit| unit.is_joined) {
+            self.token.text.push(JOINED);
+        }
+        self.token.text.push_str(self.units.text(self.next));
         self.token.position = self.next;
         self.next += 1;
         true

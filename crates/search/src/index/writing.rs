@@ -3,21 +3,33 @@
 use std::path::Path;
 
 use nenrin_state::{PageId, SiteId};
-use tantivy::{IndexWriter, TantivyDocument, Term};
+use tantivy::{
+    IndexWriter, TantivyDocument, Term,
+    index::{SegmentId, SegmentMeta},
+};
 
 use super::{
-    pages::{PageInfo, Records},
+    pages::{Indexed, PageInfo, Records},
     position::Position,
     words::{self, BlockHit, Fields},
 };
 use crate::{
-    SearchError, language::Language, matching::BlockKind, page_kind::PageKind, record::Record,
+    SearchError,
+    language::Language,
+    loans::{Known, Loans},
+    matching::BlockKind,
+    page_kind::PageKind,
+    record::Record,
 };
 
 /// Memory for words that are not written yet, in bytes.
 const WORDS_BYTES: usize = 48 << 20;
 /// Places reserved at once.
 const RESERVED: u32 = 1_000;
+/// So many files of words are merged while nothing else is to be done, if they are small.
+const SEVERAL: usize = 4;
+/// So many blocks are merged in less than a second.
+const SMALL_BLOCKS: u64 = 100_000;
 
 /// The index, open for writing.
 pub(crate) struct Writer {
@@ -28,6 +40,10 @@ pub(crate) struct Writer {
     next: (u32, u32),
     is_open: bool,
     position: Position,
+    /// Blocks that pages can borrow.
+    pub(crate) known: Known,
+    /// Whether all lenders are known to be there.
+    loans_are_sound: bool,
 }
 
 /// A page as it is written.
@@ -39,6 +55,7 @@ pub(crate) struct PageEntry<'a> {
     pub(crate) importance_percent: u32,
     pub(crate) changed_s: i64,
     pub(crate) record: &'a Record,
+    pub(crate) loans: &'a Loans,
 }
 
 /// A block whose words are new.
@@ -69,8 +86,18 @@ impl Writer {
         if !(batch..=batch + 1).contains(&words_batch.unwrap_or(0)) {
             return Err(SearchError::Damaged("words and records do not belong together".into()));
         }
-        let mut writer =
-            Self { words, fields, records, batch, next: (0, 0), is_open: false, position };
+        let (next, is_open, known) = ((0, 0), false, Known::default());
+        let mut writer = Self {
+            words,
+            fields,
+            records,
+            batch,
+            next,
+            is_open,
+            position,
+            known,
+            loans_are_sound: false,
+        };
         writer.forget_leftovers()?;
         Ok(Some(writer))
     }
@@ -109,19 +136,30 @@ impl Writer {
     }
 
     /// What is indexed of a page.
-    pub(crate) fn of_page(&self, page: PageId) -> Result<Option<(u32, Record)>, SearchError> {
+    pub(crate) fn of_page(&self, page: PageId) -> Result<Option<Indexed>, SearchError> {
         self.records.of_page(page)
     }
 
-    /// Adds a page, in place of what was indexed of it.
+    /// Pages that borrow from a page that was taken out.
+    pub(crate) fn without_lender(&mut self) -> Result<Vec<PageId>, SearchError> {
+        if self.loans_are_sound {
+            return Ok(Vec::new());
+        }
+        let pages = self.records.without_lender()?;
+        self.loans_are_sound = pages.is_empty();
+        Ok(pages)
+    }
+
+    /// Adds a page, in place of what was indexed of it; returns its place.
     pub(crate) fn replace(
         &mut self,
         entry: &PageEntry<'_>,
         blocks: &[NewBlock],
-    ) -> Result<(), SearchError> {
+    ) -> Result<u32, SearchError> {
         let place = self.free_place()?;
         self.remove(entry.page)?;
-        self.extend(place, entry, blocks)
+        self.extend(place, entry, blocks)?;
+        Ok(place)
     }
 
     /// Writes the record of a page, and adds blocks to it.
@@ -144,7 +182,7 @@ impl Writer {
             importance_percent: entry.importance_percent,
             changed_s: entry.changed_s,
         };
-        self.records.put(place, &info, self.batch, entry.record)
+        self.records.put(place, &info, self.batch, entry.record, entry.loans)
     }
 
     /// Takes a page out.
@@ -152,6 +190,8 @@ impl Writer {
         self.begin()?;
         if let Some(place) = self.records.drop_page(page, self.batch)? {
             self.forget_words(place);
+            self.known.forget(place);
+            self.loans_are_sound = false;
         }
         Ok(())
     }
@@ -186,8 +226,42 @@ impl Writer {
         self.records.commit(self.batch, position)
     }
 
-    /// Waits until the files are merged.
-    pub(crate) fn finish(self) -> Result<(), SearchError> {
+    /// Makes one file of words of all, and gives back the space of records that were written again.
+    pub(crate) fn merge_all(&mut self) -> Result<(), SearchError> {
+        let metas = self.words.index().searchable_segment_metas()?;
+        let has_gaps = metas.iter().any(|meta| meta.num_deleted_docs() > 0);
+        let all: Vec<SegmentId> = metas.iter().map(SegmentMeta::id).collect();
+        // As long as anyone has them, their files stay.
+        drop(metas);
+        if all.len() > 1 || has_gaps {
+            // Some may be merged already, by the engine's own rule.
+            if let Err(error) = self.words.merge(&all).wait() {
+                tracing::debug!("words are merged later: {error}");
+            }
+            self.words.garbage_collect_files().wait()?;
+            self.records.pack()?;
+        }
+        Ok(())
+    }
+
+    /// Makes one file of words of several that are small.
+    pub(crate) fn merge_some(&mut self) -> Result<(), SearchError> {
+        let metas = self.words.index().searchable_segment_metas()?;
+        match metas.len() >= SEVERAL && is_small(&metas) {
+            true => self.merge_all(),
+            false => Ok(()),
+        }
+    }
+
+    /// Puts the files in order.
+    pub(crate) fn finish(mut self) -> Result<(), SearchError> {
+        if is_small(&self.words.index().searchable_segment_metas()?) {
+            self.merge_all()?;
+        }
         Ok(self.words.wait_merging_threads()?)
     }
+}
+
+fn is_small(metas: &[SegmentMeta]) -> bool {
+    metas.iter().map(|meta| u64::from(meta.max_doc())).sum::<u64>() <= SMALL_BLOCKS
 }
