@@ -257,10 +257,14 @@ mod tests {
         let threads = ReadingThreads::start(large.clone());
         let (sender, done) = mpsc::channel();
         let (open, door) = mpsc::channel::<()>();
-        large.add(LargeJob::Store, move || drop(door.recv()));
+        large.add(LargeJob::Store, move || {
+            let _ = door.recv();
+        });
         let tell = |name: &'static str| {
             let sender = sender.clone();
-            move || drop(sender.send((name, thread::current().id())))
+            move || {
+                let _ = sender.send((name, thread::current().id()));
+            }
         };
         threads.add(true, tell("read"));
         threads.add(false, tell("small"));
@@ -282,11 +286,13 @@ mod tests {
             let (open, door) = mpsc::channel::<()>();
             large.add(kind, move || {
                 let _ = begun.send(());
-                drop(door.recv());
+                let _ = door.recv();
             });
             begins.recv_timeout(PATIENCE).unwrap();
             let (dropped, is_dropped) = mpsc::channel::<()>();
-            large.add(LargeJob::Store, move || drop(dropped.send(())));
+            large.add(LargeJob::Store, move || {
+                let _ = dropped.send(());
+            });
             let (ended, is_ended) = mpsc::channel();
             thread::spawn(move || {
                 large.end();

@@ -54,10 +54,7 @@ pub fn left_by(worker: WorkerId, now: &Renewed) -> Vec<PartitionId> {
     // What nobody holds goes to the others first.
     let free: u64 = now.free.iter().map(|(_, load)| load).sum();
     let mut left = Vec::new();
-    loop {
-        let Some((&id, &least)) = others.iter().min_by_key(|(id, load)| (**load, **id)) else {
-            break;
-        };
+    while let Some((&id, &least)) = others.iter().min_by_key(|(id, load)| (**load, **id)) {
         let gap = own.saturating_sub(least + free);
         let fitting = held.iter().filter(|(_, load)| 2 * gap >= 3 * **load);
         let Some((&partition, &load)) = fitting.max_by_key(|(at, load)| (**load, **at)) else {

@@ -1,5 +1,6 @@
 //! Which names of a script stand for a window or a document: the global ones, and variables and parameters
 //! that got one. Only what the script itself shows is followed.
+#![expect(clippy::disallowed_types, reason = "names are only looked up, never gone through")]
 
 use std::collections::HashMap;
 
