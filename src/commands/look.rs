@@ -1,8 +1,8 @@
 use std::io::Write;
 
 use nenrin_archive::{
-    Archive, PAGE_HEADER, Reasons, VISIT_HEADER, readable_date, rfc3339, round_json, rounds_table,
-    sites, version_json, versions_table, visit_json, visit_rows,
+    Archive, PAGE_HEADER, Reasons, VISIT_HEADER, readable_date, round_json, rounds_table, sites,
+    version_json, versions_table, visit_json, visit_rows,
 };
 use nenrin_state::{Outcome, PageFilter, SiteId, State, VersionQuery, VisitFilter};
 use nenrin_urls::CanonicalUrl;

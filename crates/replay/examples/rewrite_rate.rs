@@ -2,6 +2,7 @@
 //! address of its own, and gives megabytes per second of one thread's time. The answers are made in full: choosing,
 //! reading, rewriting, headers.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program that measures")]
+#![expect(clippy::disallowed_methods, reason = "it measures time")]
 
 use std::{sync::Arc, time::Instant};
 

@@ -1,4 +1,5 @@
 //! Text that a reader selects on an archived page, with a real mouse, can be watched.
+#![allow(clippy::unwrap_used, reason = "an element that is not there must fail the test")]
 
 use crate::support;
 
