@@ -266,6 +266,7 @@ fn only_the_edges_ask_for_time_or_open_sockets() {
         "crates/fetch/src/http/tests/roads.rs",
         "crates/lab/src/order/speed.rs",
         "crates/lab/src/storage/clock.rs",
+        "crates/render/src/proxy.rs",
         "crates/state/src/postgres/tests.rs",
         "crates/store/src/backend/server.rs",
         "crates/store/src/effort.rs",

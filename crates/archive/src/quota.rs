@@ -4,15 +4,12 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
 
 use nenrin_lang::IncidentDetail;
 use nenrin_state::{Site, SiteId};
-use nenrin_store::{SiteBytes, Store};
-
-use crate::folder_bytes;
+use nenrin_store::SiteBytes;
 
 /// The largest sizes in bytes; 0 for no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -88,21 +85,6 @@ impl QuotaGuard {
         self.quotas.archive_bytes > 0
             || self.sites.iter().any(|site| self.quotas.of(site).is_some())
             || !self.full.is_empty()
-    }
-
-    /// What the archive and its sites take: in all partitions where `taken` says so, else in the folder
-    /// and the store. None where files came or went meanwhile: then the next look decides.
-    pub fn measure(
-        &self,
-        folder: &Path,
-        store: &Store,
-        taken: Option<&SitesTaken>,
-    ) -> Option<(u64, Vec<SiteBytes>)> {
-        match (taken, self.quotas.archive_bytes) {
-            (Some(taken), _) => Some(taken.sums()),
-            (None, 0) => Some((0, store.site_bytes().ok()?)),
-            (None, _) => Some((folder_bytes(folder).ok()?, store.site_bytes().ok()?)),
-        }
     }
 
     /// Everything that is full now.

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use nenrin_crawl::Event;
 use nenrin_state::Site;
-use nenrin_store::Store;
+use nenrin_store::{SiteBytes, Store};
 
 use crate::{
     Archive, Result,
+    archive::folder_bytes,
     disk::DiskGuard,
     figures::Figures,
     quota::{QuotaGuard, Quotas, Reached, SitesTaken},
@@ -72,9 +73,19 @@ impl SpaceGuard {
     }
 
     fn look_at_quotas(&mut self, store: &Store) -> bool {
-        let measured = self.quota.measure(&self.folder, store, self.taken.as_ref());
+        let measured = self.measure(store);
         measured
             .is_some_and(|(archive_bytes, site_bytes)| self.quota.look(archive_bytes, &site_bytes))
+    }
+
+    /// What the archive and its sites take. None where files came or went meanwhile: then the next look
+    /// decides.
+    fn measure(&self, store: &Store) -> Option<(u64, Vec<SiteBytes>)> {
+        match (&self.taken, self.quota.quotas.archive_bytes) {
+            (Some(taken), _) => Some(taken.sums()),
+            (None, 0) => Some((0, store.site_bytes().ok()?)),
+            (None, _) => Some((folder_bytes(&self.folder).ok()?, store.site_bytes().ok()?)),
+        }
     }
 
     /// Free bytes beyond those that must stay free, when last looked.

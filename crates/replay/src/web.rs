@@ -181,7 +181,13 @@ fn missing_part(
         None => plain(StatusCode::NOT_FOUND, "not in the archive"),
     };
     if shown.modifier == Modifier::Identity {
-        return Ok(missing());
+        let file = url.index_file().filter(|_| ask.posted.is_none());
+        let found =
+            file.map(|file| replay.choose(&file, shown.at_s, shown.modifier)).transpose()?;
+        return match found.flatten() {
+            Some(found) => show(replay, ask, &found, shown),
+            None => Ok(missing()),
+        };
     }
     let Some((found, ignored)) = busters::without(replay, url, shown.at_s, shown.modifier)? else {
         return Ok(missing());
