@@ -156,8 +156,8 @@ proptest! {
             let (fewer_due_s, fewer) = due_after_s(&|pair| pair.0 && pair.1);
             let (more_due_s, more) = due_after_s(&|pair| pair.0);
             prop_assert!(fewer <= more);
-            // After its first three changes a page comes again soon, whatever is believed of it.
-            if name.starts_with("auto") && fewer <= 3 && more > 3 {
+            // After each of its first two changes a page comes again soon, whatever is believed of it.
+            if name.starts_with("auto") && fewer <= 2 && more > 2 {
                 continue;
             }
             // `auto` keeps its likelihoods in bytes: rounding may shift a wait, mostly by some percent.

@@ -173,9 +173,9 @@ function keepInside(view) {
     const opened = open.call(view, url ? into(String(url), "") : url, ...rest);
     return opened && strip(opened);
   };
-  const where = { configurable: true, get: () => view === window ? inside.made : view.location, set: (url) => inside.go(url) };
-  Object.defineProperty(view, "__nenrin_location", where);
-  Object.defineProperty(view.Document.prototype, "__nenrin_location", where);
+  const located = { configurable: true, get: () => view === window ? inside.made : view.location, set: (url) => inside.go(url) };
+  Object.defineProperty(view, "__nenrin_location", located);
+  Object.defineProperty(view.Document.prototype, "__nenrin_location", located);
   Object.defineProperty(view, "__nenrin_top", { configurable: true, get: () => archivedTop(view) });
   const names = { to: (text) => into(text, "js_"), out, where, target, text: (text) => rewritten(text), eval: (text) => global(rewritten(text)) };
   const global = view.eval;
