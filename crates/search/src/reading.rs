@@ -1,9 +1,11 @@
 //! Reading pages from the archive: their versions, their times and their text.
 
+use std::io::BufRead;
+
 use nenrin_archive::Archive;
-use nenrin_extract::{ContentKind, PageText, content_kind, decode_content, page_text};
+use nenrin_extract::{ContentKind, PageText, content_kind, decode_front, page_text};
 use nenrin_state::{VersionQuery, VersionRow};
-use nenrin_store::StoreError;
+use nenrin_store::{StoreError, Version};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
@@ -13,9 +15,10 @@ use crate::{
     pdf::{is_pdf, pdf_text},
 };
 
-/// Larger pages are not read, as when their links are read. To read one takes several times its size.
+/// Of a larger page the front is read, as for its links. To read one takes several times its size.
 const MAX_PAGE_BYTES: usize = 16 << 20;
-/// And larger files, which may be PDF. They have pictures, and need little more than their size.
+/// Larger files that may be PDF are not read: their end is needed. They have pictures, and need little more
+/// than their size.
 const MAX_FILE_BYTES: usize = 32 << 20;
 /// The most text of one version.
 const MAX_TEXT_BYTES: usize = 4 << 20;
@@ -42,11 +45,12 @@ pub(crate) fn text(
 ) -> Result<(Option<PageKind>, PageText), SearchError> {
     let nothing = (None, PageText::default());
     let is_page = (200..300).contains(&row.status);
-    let most = if is_file(&row.mime) { MAX_FILE_BYTES } else { MAX_PAGE_BYTES };
-    if !is_page || row.bytes > most as u64 || has_no_text(&row.mime) {
+    let is_file = is_file(&row.mime);
+    let most = if is_file { MAX_FILE_BYTES } else { MAX_PAGE_BYTES };
+    if !is_page || is_file && row.bytes > most as u64 || has_no_text(&row.mime) {
         return Ok(nothing);
     }
-    let version = match archive.store().read(row.version) {
+    let version = match front(archive, row, most) {
         Ok(version) => version,
         // `verify` names what is damaged.
         Err(StoreError::Damaged { .. } | StoreError::NotFound { .. }) => return Ok(nothing),
@@ -54,9 +58,9 @@ pub(crate) fn text(
     };
     let field = |name| nenrin_archive::head_field(&version.head.response_head, name);
     let (coding, content_type) = (field("content-encoding"), field("content-type"));
-    let Ok(body) = decode_content(coding.as_deref(), &version.body, most) else {
-        return Ok(nothing);
-    };
+    let source = || Box::new(&version.body[..]) as Box<dyn BufRead>;
+    let decoded = decode_front(coding.as_deref(), &source, version.body.len() as u64, most);
+    let Ok(body) = decoded.map(|front| front.bytes) else { return Ok(nothing) };
     let content_type = content_type.as_deref();
     let content = content_kind(content_type, url, &body);
     if content == ContentKind::Other && is_pdf(&body) {
@@ -64,6 +68,23 @@ pub(crate) fn text(
     }
     let Some(kind) = PageKind::of(content) else { return Ok(nothing) };
     Ok((Some(kind), page_text(content, content_type, &body, MAX_TEXT_BYTES)))
+}
+
+/// A version with at most so many bytes of its body.
+fn front(archive: &Archive, row: &VersionRow, most: usize) -> Result<Version, StoreError> {
+    let store = archive.store();
+    if row.bytes <= most as u64 {
+        return store.read(row.version);
+    }
+    let (head, mut body) = (store.head(row.version)?, Vec::new());
+    while body.len() < most {
+        let part = store.read_part(row.version, body.len() as u64, most - body.len())?;
+        if part.is_empty() {
+            break;
+        }
+        body.extend(part);
+    }
+    Ok(Version { head, body })
 }
 
 /// Whether a media type may be that of a PDF file.
