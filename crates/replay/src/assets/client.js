@@ -148,7 +148,9 @@ function fence(view) {
   for (const name of ["nodeValue", "textContent"]) wrap("Node", name, (native) => function (value) {
     native.call(this, this.nodeType === 2 ? String(value).replace(CONNECTS, "x") : running(this, value));
   });
-  wrap("HTMLScriptElement", "text", (native) => function (value) { native.call(this, running(this, value)); });
+  for (const name of ["text", "textContent", "innerText"]) wrap("HTMLScriptElement", name, (native) => function (value) {
+    native.call(this, running(this, value));
+  });
 }
 // The text of a script that is in the document already runs at once.
 const running = (node, text) => node.localName === "script" && node.isConnected && runs(node) ? rewritten(String(text)) : text;
@@ -173,7 +175,7 @@ function keepInside(view) {
     const opened = open.call(view, url ? into(String(url), "") : url, ...rest);
     return opened && strip(opened);
   };
-  const located = { configurable: true, get: () => view === window ? inside.made : view.location, set: (url) => inside.go(url) };
+  const located = { configurable: true, get: () => view === window ? inside.made : view.location, set: (url) => { if (view === window) inside.go(url); else view.location.href = into(String(url)); } };
   Object.defineProperty(view, "__nenrin_location", located);
   Object.defineProperty(view.Document.prototype, "__nenrin_location", located);
   Object.defineProperty(view, "__nenrin_top", { configurable: true, get: () => archivedTop(view) });
