@@ -268,8 +268,8 @@ async fn every_case_gives_what_it_gave_on_the_web() {
     let mut chances = Vec::new();
     for _ in 0..2 {
         browser.open(&page).await;
-        let year = browser.eval("new Date().toISOString().slice(0, 13)").await;
-        assert_eq!(year, json!("2024-01-10T00"));
+        // The page before may answer a moment longer.
+        browser.until("new Date().toISOString().startsWith('2024-01-10T00')").await;
         let ran = browser.eval("new Promise(d => { const a = Date.now(); setTimeout(() => d(Date.now() - a >= 40), 50) })").await;
         assert_eq!(ran, json!(true), "the clock runs");
         browser.open(&format!("{home}/web/20240110000000mp_/http://site.test/app/route")).await;
