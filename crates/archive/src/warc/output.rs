@@ -345,13 +345,13 @@ impl Output {
     }
 }
 
-/// Gives a stored body part by part.
 /// The URL that a line of the index shows.
 fn shown_url(url: &CanonicalUrl) -> String {
     let sent = PostedUrl::parse(url).map(|(_, sent)| sent.to_string());
     RenderedRecord::urn(url).or(sent).unwrap_or_else(|| url.to_string())
 }
 
+/// Gives a stored body part by part.
 fn read_into(
     store: &Store,
     id: VersionId,
