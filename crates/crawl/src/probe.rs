@@ -103,10 +103,13 @@ impl Probe {
         self.look = look;
     }
 
-    /// No answer can be had (robots.txt forbids it): asked again as if it had been honest.
+    /// No answer can be had (robots.txt forbids it): asked again as if it had been honest. A look that
+    /// is known stays: the server shows it whether or not it may be asked again.
     pub fn not_allowed(&mut self, now_s: i64) {
         self.asked_s = Some(now_s);
-        self.look = Look::Honest;
+        if self.look == Look::Unknown {
+            self.look = Look::Honest;
+        }
     }
 
     /// Whether the top page must be seen whole: there is nothing to compare the probe with.
@@ -199,7 +202,7 @@ impl Probe {
     }
 
     /// Whether no page was seen yet that looks otherwise: then all may be shells that scripts fill.
-    pub(crate) fn is_untried(&self) -> bool {
+    pub fn is_untried(&self) -> bool {
         self.wants_top() && !self.has_other
     }
 
@@ -425,6 +428,18 @@ mod tests {
         assert_eq!(probe.judge(&taken, &answer), None);
         let changed = PageRecord { mark: Some(ContentMark([1; 16])), ..taken };
         assert!(probe.judge(&changed, &answer).is_some());
+    }
+
+    #[test]
+    fn a_known_look_stays_when_it_may_not_be_asked_for_again() {
+        let mut probe = probed(shown("/qwertzuiopasdfgh", SORRY));
+        probe.saw_top(&shown("/", &article(2)));
+        probe.not_allowed(2000);
+        assert!(probe.is_disguised() && !probe.is_due(2001));
+        assert!(probe.judge(&page("/a"), &shown("/a", SORRY)).is_some());
+        let mut unknown = Probe::default();
+        unknown.not_allowed(2000);
+        assert_eq!(unknown.look, Look::Honest);
     }
 
     #[test]

@@ -26,6 +26,7 @@ pub mod demo;
 mod error;
 pub mod experiment;
 pub mod order;
+mod parallel;
 pub mod report;
 pub mod revisit;
 pub mod storage;

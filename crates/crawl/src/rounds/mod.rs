@@ -78,12 +78,12 @@ impl Rounds {
 
     /// When the next round is due.
     pub(crate) fn next_ms(&self, sites: &Sites, schedules: &Schedules) -> Option<i64> {
-        let waits = |site: &&Site| {
-            let is_under_way =
-                self.running.contains_key(&site.id) || self.beginning.contains(&site.id);
-            !is_under_way && !self.held.contains(&site.id) && schedules.is_open(site.id)
+        let waits = |site: SiteId| {
+            let is_under_way = self.running.contains_key(&site) || self.beginning.contains(&site);
+            !is_under_way && !self.held.contains(&site) && schedules.is_open(site)
         };
-        sites.iter().filter(waits).filter_map(next_round_ms).min()
+        let due = |site: &Site| next_round_ms(site).filter(|_| waits(site.id));
+        sites.iter().filter_map(due).min()
     }
 
     /// A round cannot begin until other partitions have ended theirs.
@@ -168,14 +168,14 @@ impl Rounds {
         out: &mut Vec<Command>,
     ) {
         let Surroundings { options, sites, schedules, servers, .. } = around;
+        if options.queue_max.saturating_sub(servers.queued()) < options.load_batch {
+            return;
+        }
         let mut choosing = Vec::new();
         for (&site, running) in &mut self.running {
             let is_open = running.is_wanted() || schedules.is_open(site);
-            if !is_open || sites.is_full(site) {
+            if !running.has_more() || !is_open || sites.is_full(site) {
                 continue;
-            }
-            if options.queue_max.saturating_sub(servers.queued()) < options.load_batch {
-                break;
             }
             if running.chooses() {
                 choosing.push(site);

@@ -153,6 +153,11 @@ impl RunningRound {
 
 /// Loading its pages.
 impl RunningRound {
+    /// Whether it may have pages to load: every step asks it of every round.
+    pub(super) fn has_more(&self) -> bool {
+        self.chooses() || self.again || !matches!(self.scan, Scan::Done | Scan::Loading)
+    }
+
     /// The next load of its scan, if it is to make one.
     pub(super) fn next_load(&mut self, limit: usize) -> Option<Load> {
         if self.scan == Scan::Unmapped {

@@ -7,7 +7,7 @@ use nenrin_revisit::{NEWS, PolicySpec};
 use serde_json::{Value, json};
 
 use super::{Measures, Spending, Tally, is_ours, visits_by_source, walk_scheduled};
-use crate::updates::UpdateLog;
+use crate::{parallel, updates::UpdateLog};
 
 /// Draws of sources from which an interval is made, and the seed of the first.
 const DRAWS: usize = 2_000;
@@ -19,12 +19,13 @@ type BySource = BTreeMap<u32, [f64; 3]>;
 /// Holds the first policy against the others.
 pub(super) fn against_each(log: &UpdateLog, policies: &[PolicySpec]) -> Value {
     let (own, rivals) = policies.split_first().unwrap_or((&PolicySpec::AUTO, &[]));
+    let compared = parallel::each(rivals, parallel::cores(), |rival| against(log, own, rival));
     json!({
         "pages": log.pages.len(),
         "versions": log.versions(),
         "resolution_s": log.window.resolution_s,
         "policy": own.to_string(),
-        "compared": rivals.iter().map(|rival| against(log, own, rival)).collect::<Vec<_>>(),
+        "compared": compared,
     })
 }
 

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use nenrin_crawl::{Look, ServerLearning, Trap};
+use nenrin_crawl::{ServerLearning, Trap};
 use nenrin_state::{
     Change, Outcome, PageFilter, PageId, PageRecord, ServerId, State, StateError, VisitCommit,
 };
@@ -20,13 +20,13 @@ const COMPARED_MIN: u32 = 60;
 const RIGHT_MIN: u32 = 10;
 
 /// The law: what is not the page is not a version of it. A page that does not exist is never taken once
-/// the server's look for such pages is known; a real page is never called gone; a challenge is a
-/// refusal; a change of a counter alone is noise; traps end, and are counted; a sitemap is believed
+/// the server's look for such pages is known, and that other pages look otherwise; a real page is never
+/// called gone; a challenge is a refusal; a change of a counter alone is noise; traps end, and are counted; a sitemap is believed
 /// when it is honest, and never when it says "now" of everything.
 #[derive(Debug, Default)]
 pub struct Judgement {
-    /// Servers whose look for missing pages is committed, and when it first was. A visit that was made
-    /// before may be committed later.
+    /// Servers whose look for missing pages is committed, with something to compare it with, and when it
+    /// first was. A visit that was made before may be committed later.
     looks: BTreeMap<ServerId, i64>,
     /// What was broken.
     pub findings: Findings,
@@ -39,11 +39,8 @@ impl Judgement {
             && note.name == "probe"
         {
             let notes = [(note.name.clone(), note.value.clone())].into();
-            let known = match ServerLearning::of(&notes).probe.look {
-                Look::Page(_) | Look::Redirect(_) => true,
-                Look::Unknown | Look::Honest => false,
-            };
-            if known {
+            let probe = ServerLearning::of(&notes).probe;
+            if probe.is_disguised() && !probe.is_untried() {
                 self.looks.entry(note.server).or_insert(now_s);
             }
         }
