@@ -38,8 +38,12 @@ const PAST_PAGES_MAX: u32 = 600;
 /// Pages of a server that may wait for their first visit before sitemaps add no more: some days of
 /// visits at a polite pace.
 const LISTED_WAITING_MAX: u64 = 200_000;
-/// The same for links.
+/// The same for links, where all pages that were tried have shown that they are worth it.
 const WAITING_MAX: u64 = 1_000_000;
+/// Links of a server of which little was seen yet: those of one very long page, and so many more for
+/// each page that was tried. A few pages cannot make a million known.
+const WAITING_AT_FIRST: u64 = 50_000;
+const WAITING_PER_TRIED: u64 = 1_000;
 /// A first version that takes no more than this in the store brought almost nothing new: its record
 /// takes about half of it.
 const LITTLE_BYTES: u64 = 512;
@@ -209,7 +213,10 @@ impl Traps {
 
     /// How many more pages of the server may become known now.
     pub fn room(&self, is_sitemap: bool) -> u64 {
-        let most = if is_sitemap { LISTED_WAITING_MAX } else { WAITING_MAX };
+        let most = match is_sitemap {
+            true => LISTED_WAITING_MAX,
+            false => WAITING_MAX.min(WAITING_AT_FIRST + WAITING_PER_TRIED * self.tried),
+        };
         most.saturating_sub(self.known.saturating_sub(self.tried))
     }
 

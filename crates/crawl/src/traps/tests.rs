@@ -167,7 +167,17 @@ fn a_list_adds_no_more_pages_than_can_be_visited_in_days() {
     assert_eq!(traps.room(true), LISTED_WAITING_MAX - 1000);
     (0..400).for_each(|_| traps.tried());
     assert_eq!(traps.room(true), LISTED_WAITING_MAX - 600);
-    assert!(traps.room(false) > traps.room(true));
+}
+
+#[test]
+fn a_few_pages_cannot_make_a_million_known() {
+    let mut traps = Traps::default();
+    assert_eq!(traps.room(false), WAITING_AT_FIRST);
+    (0..15).for_each(|_| traps.tried());
+    (0..100).for_each(|n| traps.met(&url(&format!("/{n}")), NOW_S));
+    assert_eq!(traps.room(false), WAITING_AT_FIRST + 15 * WAITING_PER_TRIED - 85);
+    (0..2000).for_each(|_| traps.tried());
+    assert_eq!(traps.room(false), WAITING_MAX);
 }
 
 /// No links.
