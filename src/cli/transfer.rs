@@ -38,9 +38,10 @@ pub(crate) struct ImportHistoryArgs {
     /// The file; its kind is recognised by its first lines.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// The site whose pages it is about; pages outside its scope are left out.
+    /// The site whose pages it is about; pages outside its scope are left out. Not needed if the
+    /// archive has one site only.
     #[arg(long, value_name = "SITE", add = sites())]
-    pub(crate) site: String,
+    pub(crate) site: Option<String>,
     /// Where the paths of an update log begin; by default at the site's top page.
     #[arg(long, value_name = "BASE")]
     pub(crate) url: Option<String>,
@@ -85,11 +86,14 @@ pub(crate) enum ExportCommand {
     Wacz(ExportWaczArgs),
     /// Writes visits, versions, text, pages and links as Parquet files, for DuckDB, pandas or Spark. Into a
     /// folder of an earlier export it writes what is new.
-    #[command(after_help = example("nenrin export parquet tables"))]
+    #[command(after_help = example("nenrin export parquet -o tables"))]
     Parquet {
         /// The folder to write into.
-        #[arg(value_name = "DIR")]
-        folder: PathBuf,
+        #[arg(short, long, value_name = "DIR", required_unless_present = "folder")]
+        output: Option<PathBuf>,
+        /// The same, without `-o`.
+        #[arg(value_name = "DIR", hide = true, conflicts_with = "output")]
+        folder: Option<PathBuf>,
     },
     /// Writes a page as one HTML file with images, styles and fonts in it, without scripts.
     #[command(after_help = example("nenrin export page https://example.com/ --at 2024-03-01 -o page.html"))]

@@ -58,7 +58,7 @@ pub(crate) fn import(context: &Context, args: &ImportMirrorArgs) -> anyhow::Resu
 pub(crate) fn history(context: &Context, args: &ImportHistoryArgs) -> anyhow::Result<Exit> {
     let base = args.url.as_deref().map(CanonicalUrl::parse_typed).transpose().map_err(usage)?;
     let archive = context.open_to_change()?;
-    let site = sites::find(&**archive.state(), &args.site)?;
+    let site = sites::named_or_only(&**archive.state(), args.site.as_deref())?;
     let options = HistoryImportOptions { site, base, now_s: clock::now_s() };
     let imported = archive.import_history(&args.file, &options).map_err(usage)?;
     imported.problems.iter().for_each(|what| tracing::warn!("not imported: {what}"));

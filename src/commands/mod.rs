@@ -136,7 +136,9 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Export(ExportCommand::Mirror(args)) => mirror::export(&context, &args),
         Command::Export(ExportCommand::Warc(args)) => warc::export(&context, &args),
         Command::Export(ExportCommand::Wacz(args)) => warc::package(&context, &args),
-        Command::Export(ExportCommand::Parquet { folder }) => warc::tables(&context, &folder),
+        Command::Export(ExportCommand::Parquet { output, folder }) => {
+            warc::tables(&context, &output.or(folder).unwrap_or_default())
+        }
         Command::Export(ExportCommand::Page(args)) => warc::page(&context, &args),
         Command::Export(ExportCommand::Cdxj(args)) => warc::index(&context, &args),
         Command::Prune(args) => prune::prune(&context, &args),

@@ -46,6 +46,27 @@ pub fn find(state: &dyn State, name: &str) -> Result<Site> {
     }
 }
 
+/// The site that is named, or the only one of the archive where none is.
+pub fn named_or_only(state: &dyn State, name: Option<&str>) -> Result<Site> {
+    if let Some(name) = name {
+        return find(state, name);
+    }
+    let mut sites = state.sites()?;
+    sites.retain(|site| site.removed.is_none());
+    match &sites[..] {
+        [site] => Ok(site.clone()),
+        [] => Err(ArchiveError::Input(
+            "the archive has no site yet; add it with `nenrin site add URL`".to_owned(),
+        )),
+        [first, second, ..] => Err(ArchiveError::Input(format!(
+            "the archive has {} sites, such as `{}` and `{}`; name one of them with --site",
+            sites.len(),
+            first.name,
+            second.name
+        ))),
+    }
+}
+
 /// What to do after a site was registered.
 pub fn next_step(site: &Site) -> String {
     let conditions = &site.conditions;

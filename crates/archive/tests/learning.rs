@@ -9,7 +9,7 @@ use std::{
 };
 
 use nenrin_archive::{
-    Archive, Capture, HistoryImportOptions, ImportedHistory, OpenOptions, put_exchange,
+    Archive, Capture, HistoryImportOptions, ImportedHistory, OpenOptions, Reasons, put_exchange,
     read_fetched, site_structure,
 };
 use nenrin_crawl::{
@@ -18,6 +18,7 @@ use nenrin_crawl::{
 };
 use nenrin_extract::{ContentKind, fingerprint};
 use nenrin_fetch::{Exchange, Protocol};
+use nenrin_lang::Lang;
 use nenrin_revisit::{PageHistory, RevisitSettings};
 use nenrin_state::{
     Change, Epoch, Outcome, PageRecord, Schedule, ServerNote, SiteConditions, SiteId, VersionQuery,
@@ -435,6 +436,11 @@ fn dates_and_digests_alone_teach_how_often_pages_change() {
         let page = shelf.page("/a");
         assert_eq!((page.visits, page.version, page.visited_s), (0, None, None), "{format}");
         assert!(page.estimate.is_some(), "{format}");
+        let why = Reasons::new(&**shelf.archive.state()).unwrap().of(&page).unwrap();
+        assert!(why.rate_per_day.is_some_and(|rate| rate > 0.0), "{format}: {why:?}");
+        let text = why.text(Lang::En);
+        assert!(text.starts_with("never visited yet; by an imported history it changes"), "{text}");
+        assert!(why.text(Lang::Ja).contains("取り込んだ履歴"), "{format}");
         let damaged = u64::from(format == "cdxj");
         assert_eq!((imported.outside, imported.damaged), (damaged, damaged), "{format}");
         assert!(shelf.archive.versions("http://e.com/a").unwrap().is_empty());

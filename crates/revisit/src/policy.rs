@@ -323,7 +323,7 @@ impl fmt::Display for Reason {
 }
 
 /// How often a page changes, in words.
-fn often(rate_per_day: f64, confidence: f64) -> String {
+pub(crate) fn often(rate_per_day: f64, confidence: f64) -> String {
     let percent = confidence * 100.0;
     if rate_per_day >= 1.0 {
         format!("changes about {rate_per_day:.1} times a day ({percent:.0}% sure)")

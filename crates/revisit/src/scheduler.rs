@@ -2,7 +2,7 @@
 
 use nenrin_calendar::write_duration;
 
-use crate::policy::confidence_of;
+use crate::policy::{confidence_of, often};
 use crate::varint::{Reader, put};
 use crate::{
     Budget, Circle, Companions, DAY_S, Explanation, Forecast, Limits, Missed, Observation, Outcome,
@@ -61,8 +61,8 @@ pub struct Planned {
 /// Why a page is due when it is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Why {
-    /// It was never visited.
-    New,
+    /// It was never visited. What an imported history says of it, where there is one.
+    New(Option<Box<Explanation>>),
     /// The policy planned it; the explanation says how.
     Policy(Box<Explanation>),
     /// It is gone; each further visit waits longer.
@@ -369,20 +369,23 @@ impl PageRevisitScheduler {
 
     /// Why a page is due when it is, computed from its history.
     pub fn why(&self, page: &KnownPage<'_>) -> Why {
+        let history = read(page.history);
+        let explained = || {
+            let groups = self.policy.groups_of(page.server, page.path);
+            let at_s = history.last_visit_s().unwrap_or_default();
+            let mut why = self.policy.explain(at_s, &history, groups);
+            why.missed = self
+                .missed_by(&history)
+                .map(|versions| Missed::new(versions, why.next.why.confidence));
+            Box::new(why)
+        };
         match page.found {
-            None => Why::New,
+            None => Why::New((history.visits() > 0).then(explained)),
             Some(Outcome::Gone) => Why::Gone { times: page.failures },
             Some(Outcome::Refused) => Why::Refused,
             Some(Outcome::Failed) => Why::Failed { times: page.failures },
             Some(Outcome::Changed | Outcome::Same | Outcome::NotModified) => {
-                let history = read(page.history);
-                let groups = self.policy.groups_of(page.server, page.path);
-                let at_s = history.last_visit_s().unwrap_or_default();
-                let mut why = self.policy.explain(at_s, &history, groups);
-                why.missed = self
-                    .missed_by(&history)
-                    .map(|versions| Missed::new(versions, why.next.why.confidence));
-                Why::Policy(Box::new(why))
+                Why::Policy(explained())
             }
         }
     }
@@ -444,7 +447,7 @@ impl Why {
     /// Changes per day and how sure that is, where they are estimated.
     pub fn rate(&self) -> Option<(f64, f64)> {
         match self {
-            Self::Policy(explanation) => {
+            Self::Policy(explanation) | Self::New(Some(explanation)) => {
                 let why = &explanation.next.why;
                 why.rate_per_day.map(|rate| (rate, why.confidence))
             }
@@ -456,7 +459,15 @@ impl Why {
 impl std::fmt::Display for Why {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::New => f.write_str("never visited yet"),
+            Self::New(_) => {
+                f.write_str("never visited yet")?;
+                match self.rate() {
+                    Some((rate, sure)) => {
+                        write!(f, "; by an imported history it {}", often(rate, sure))
+                    }
+                    None => Ok(()),
+                }
+            }
             Self::Policy(explanation) => explanation.next.why.fmt(f),
             Self::Gone { times } => {
                 write!(f, "not there ({times}×), checked less and less often")
@@ -612,7 +623,7 @@ mod tests {
         let known = page("/p0", pages[0].1.as_ref(), Outcome::Same);
         let why = scheduler.why(&known);
         assert!(why.rate().is_some_and(|(rate, sure)| rate > 0.0 && sure > 0.0), "{why}");
-        assert_eq!(scheduler.why(&page("/new", None, Outcome::Same)), Why::New);
+        assert_eq!(scheduler.why(&page("/new", None, Outcome::Same)), Why::New(None));
         let histories: Vec<_> = pages.iter().filter_map(|p| Some(p.1.clone()?.history)).collect();
         let [half, same, double] = scheduler.forecast(&histories, 100).points;
         assert!((same.visits_per_day - 2.0).abs() < 0.1, "the budget, not the spending: {same:?}");

@@ -35,7 +35,12 @@ impl Serialize for DueBy {
 
 fn in_japanese(why: &Why) -> String {
     match why {
-        Why::New => "まだ訪問していません".to_owned(),
+        Why::New(_) => match why.rate() {
+            Some((rate, confidence)) => {
+                format!("まだ訪問していません。取り込んだ履歴では{}", often(rate, confidence))
+            }
+            None => "まだ訪問していません".to_owned(),
+        },
         Why::Policy(explanation) => planned(&explanation.next.why),
         Why::Gone { times } => format!("消失。間隔を延ばしながら確認（{times} 回）"),
         Why::Refused => "取得が許されていません。間隔を延ばしながら確認".to_owned(),
@@ -153,7 +158,8 @@ mod tests {
                 }
             }
         }
-        for why in [Why::New, Why::Refused, Why::Gone { times: 2 }, Why::Failed { times: 3 }] {
+        for why in [Why::New(None), Why::Refused, Why::Gone { times: 2 }, Why::Failed { times: 3 }]
+        {
             let text = DueBy::Schedule(why).text(Lang::Ja);
             assert!(!text.chars().any(|c| c.is_ascii_alphabetic()), "{text}");
         }
