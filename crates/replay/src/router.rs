@@ -84,11 +84,12 @@ async fn made(
     method: Method,
     work: impl FnOnce(&Replay, &Ask, &Method) -> Result<Answer, ReplayError> + Send + 'static,
 ) -> Answer {
-    let making = replay.clone();
-    // The semaphore is never closed, so a permit always comes.
-    let _permit = making.makers.acquire().await;
+    // The semaphore is never closed, so a permit always comes. It lasts as long as the work does, also
+    // when the reader has disconnected.
+    let permit = replay.makers.clone().acquire_owned().await;
     let is_head = method == Method::HEAD;
     let answered = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
         work(&replay, &ask, &method).unwrap_or_else(|error| refused(&replay, &ask, &error))
     });
     let answer = answered.await.unwrap_or_else(|error| {

@@ -27,7 +27,7 @@ pub(crate) struct Replay {
     pub(crate) cache: PageCache,
     /// Limits how many answers are made at once. Making one takes a processor and a few megabytes:
     /// more than there are processors would take memory and gain nothing.
-    pub(crate) makers: tokio::sync::Semaphore,
+    pub(crate) makers: Arc<tokio::sync::Semaphore>,
 }
 
 impl Replay {
@@ -39,7 +39,7 @@ impl Replay {
             guard: Guard::new(&options, origins.as_deref()),
             origins,
             cache: PageCache::new(options.cache_bytes),
-            makers: tokio::sync::Semaphore::new(makers()),
+            makers: Arc::new(tokio::sync::Semaphore::new(makers())),
             options,
         }
     }

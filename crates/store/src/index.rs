@@ -166,10 +166,24 @@ impl Index {
             self.connection.query_row(sql, [], |row| row.get::<_, String>(0))
         };
         match check() {
-            Ok(found) => Ok((found != "ok").then_some(found)),
+            Ok(found) if found != "ok" => Ok(Some(found)),
+            Ok(_) => self.check_locations(),
             Err(error) if is_unusable(&error) => Ok(Some(error.to_string())),
             Err(other) => Err(other.into()),
         }
+    }
+
+    /// What is wrong with rows that the engine can read, if anything.
+    fn check_locations(&self) -> Result<Option<String>, StoreError> {
+        let mut rows = self.connection.prepare("SELECT row, places FROM versions")?;
+        let mut rows = rows.query([])?;
+        while let Some(row) = rows.next()? {
+            let number: i64 = row.get(0)?;
+            if let Err(error) = decode(number, row.get_ref(1)?.as_blob().unwrap_or_default()) {
+                return Ok(Some(error.to_string()));
+            }
+        }
+        Ok(None)
     }
 
     /// Where bodies whose key begins like this one may be.

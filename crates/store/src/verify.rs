@@ -56,6 +56,13 @@ pub struct Damage {
     pub versions: Vec<VersionId>,
 }
 
+impl Damage {
+    /// Whether it is the index that is damaged, which is made again from the packs.
+    pub fn is_of_index(&self) -> bool {
+        self.place == INDEX
+    }
+}
+
 impl VerifyReport {
     /// Nothing is wrong.
     pub fn is_sound(&self) -> bool {

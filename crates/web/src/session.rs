@@ -152,7 +152,10 @@ impl Sessions {
         };
         let id = self.new_id(&options.secret, now_s);
         let mut held = locked(&self.held);
-        held.guesses.remove(&Guesser::of(from));
+        // Who has the reader's password may still be guessing the other one.
+        if role == Role::Admin {
+            held.guesses.remove(&Guesser::of(from));
+        }
         held.sessions.retain(|_, (_, until_s)| *until_s > now_s);
         if held.sessions.len() >= MAX_SESSIONS
             && let Some(oldest) = held

@@ -163,7 +163,10 @@ impl Verified {
             return "sound".to_owned();
         }
         let mut ways = Vec::new();
-        if self.store.damage.iter().any(|damage| damage.is_mendable) {
+        if self.store.damage.iter().any(|damage| damage.is_of_index()) {
+            ways.push("`nenrin reindex` makes the index again from the packs");
+        }
+        if self.store.damage.iter().any(|damage| damage.is_mendable && !damage.is_of_index()) {
             ways.push("`nenrin verify --repair` writes back what parity restores");
         }
         if self.store.damage.iter().any(|damage| !damage.is_mendable) {

@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::{bags, due, read, worth};
+use super::{bags, due, log, read, worth};
 use crate::PageId;
 
 /// Faults that the engine lists.
@@ -54,6 +54,7 @@ pub(super) fn check(c: &Connection, bucket_s: i64) -> rusqlite::Result<Vec<Strin
             wrong.push(format!("{found} {what}"));
         }
     }
+    wrong.extend(log::damaged_portions(c)?);
     let hidden = hidden_pages(c)?;
     if hidden > 0 {
         wrong.push(format!("{hidden} pages with versions are not found by their addresses"));

@@ -172,6 +172,23 @@ fn damaged(row: &Row<'_>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(1, Type::Blob, what.into())
 }
 
+/// Damaged portions that are named.
+const DAMAGED_NAMED: usize = 20;
+
+/// Portions of the log that cannot be read.
+pub(super) fn damaged_portions(c: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut select = c.prepare("SELECT first, visits FROM visits ORDER BY first")?;
+    let mut rows = select.query([])?;
+    let mut damaged = Vec::new();
+    while let Some(row) = rows.next()? {
+        if portion(row).is_err() && damaged.len() < DAMAGED_NAMED {
+            let first: i64 = row.get(0)?;
+            damaged.push(format!("the log's portion from visit {first} on is damaged"));
+        }
+    }
+    Ok(damaged)
+}
+
 /// Shows the visits that a query is for, newest first, until `look` has seen enough.
 fn backwards(
     c: &Connection,
