@@ -91,14 +91,48 @@ pub(crate) struct CatArgs {
     pub decode: bool,
 }
 
+/// How far back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Since {
+    /// So long before now.
+    Ago(Span),
+    /// From this moment on.
+    From(i64),
+}
+
+impl Since {
+    /// The first moment.
+    pub(crate) fn begin_s(self, now_s: i64) -> i64 {
+        match self {
+            Self::Ago(span) => now_s.saturating_sub(span.as_s()),
+            Self::From(from_s) => from_s,
+        }
+    }
+}
+
+fn number(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| format!("`{text}` is not a number; write one like 90 or 12.5"))
+}
+
+fn since(text: &str) -> Result<Since, String> {
+    match (text.parse(), first_second(text)) {
+        (Ok(span), _) => Ok(Since::Ago(span)),
+        (_, Ok(from_s)) => Ok(Since::From(from_s)),
+        _ => {
+            Err(format!("`{text}` is neither a time nor a date; write 12h, 7d, 52w or 2024-03-01"))
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ChangesArgs {
     /// Only this site.
     #[arg(long, value_name = "SITE", add = sites())]
     pub site: Option<String>,
-    /// How far back: 12h, 7d, 52w.
-    #[arg(long, value_name = "D", default_value = "7d")]
-    pub since: Span,
+    /// How far back: 12h, 7d, 52w, or the date to begin at.
+    #[arg(long, value_name = "D|DATE", default_value = "7d", value_parser = since)]
+    pub since: Since,
     /// Only this kind: new, changed or gone.
     #[arg(long, value_name = "KIND")]
     pub kind: Option<ChangeKind>,
@@ -180,10 +214,10 @@ pub(crate) struct WatchAddArgs {
     #[arg(long, group = "on")]
     pub vanishes: bool,
     /// Report when the part's first number rises above this.
-    #[arg(long, value_name = "NUMBER", group = "on", allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", group = "on", allow_negative_numbers = true, value_parser = number)]
     pub above: Option<f64>,
     /// Report when the part's first number falls below this.
-    #[arg(long, value_name = "NUMBER", group = "on", allow_negative_numbers = true)]
+    #[arg(long, value_name = "NUMBER", group = "on", allow_negative_numbers = true, value_parser = number)]
     pub below: Option<f64>,
     /// A name for messages.
     #[arg(long, value_name = "TEXT", default_value = "")]

@@ -258,6 +258,9 @@ pub(crate) struct PruneArgs {
     /// The site's name or number; every site by default.
     #[arg(value_name = "SITE", add = sites())]
     pub site: Option<String>,
+    /// The same, as other commands take it.
+    #[arg(long = "site", value_name = "SITE", hide = true, conflicts_with = "site")]
+    pub named_site: Option<String>,
     /// Keep all versions younger than this. Without it, each site's own rule applies (`site set
     /// --prune`).
     #[arg(long, value_name = "D", requires = "then")]

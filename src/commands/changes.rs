@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use nenrin_archive::{
     changes::{Between, ChangeFilter, ChangeReader, SiteDifference, between, lines},
-    sites,
+    readable_date, sites,
 };
 use serde_json::json;
 
@@ -27,7 +27,7 @@ pub(super) fn changes(context: &Context, args: &ChangesArgs) -> anyhow::Result<E
     let reader = ChangeReader::new(state.clone(), archive.store().clone());
     let mut filter = ChangeFilter {
         site: site.map(|site| site.id),
-        from_s: clock::now_s().saturating_sub(args.since.as_s()),
+        from_s: args.since.begin_s(clock::now_s()),
         to_s: i64::MAX,
         kind: args.kind,
         significant: args.significant,
@@ -53,7 +53,15 @@ pub(super) fn changes(context: &Context, args: &ChangesArgs) -> anyhow::Result<E
         }
     }
     if listed.is_empty() && !context.json {
-        say(format!("No changes in the last {}. --since 365d looks further back.", args.since))?;
+        let older = ChangeFilter { from_s: i64::MIN, before: None, limit: 1, ..filter };
+        let newest = reader.list(&older, Duration::MAX)?.items.pop();
+        say(match newest.map(|one| readable_date(one.change.at_s)) {
+            Some(date) => {
+                let day = date.split(' ').next().unwrap_or(&date);
+                format!("No changes in this time. The newest is of {date}: --since {day} shows it.")
+            }
+            None => "No changes yet.".to_owned(),
+        })?;
     }
     lines(&listed, &names).into_iter().try_for_each(say)?;
     Ok(Exit::Done)

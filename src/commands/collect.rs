@@ -124,6 +124,9 @@ pub(super) async fn collect_rounds(
             Notice::Visited { url, outcome, reason } => {
                 *seen.entry(outcome).or_default() += 1;
                 collected.visited(url, outcome, reason);
+                if bar.is_hidden() {
+                    return;
+                }
                 let waiting: u64 =
                     wanted.iter().filter_map(|&s| machine.round_progress(s)).map(|(_, w)| w).sum();
                 let done: u64 = seen.values().sum();

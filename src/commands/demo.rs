@@ -41,6 +41,13 @@ async fn collect_and_serve(
     let (site, id) = register(&**archive.state(), &context.config).await?;
     let tell = |line: String| if context.json { Ok(()) } else { say(line) };
     tell(format!("The Ring, a newspaper that exists only here: {}", site.top()))?;
+    if !args.once {
+        let rounds = args.rounds;
+        tell(format!(
+            "The interface opens after {rounds} issues, in about {} seconds.",
+            u64::from(rounds) * BETWEEN_ISSUES.as_secs()
+        ))?;
+    }
     for issue in 1..=args.rounds {
         if issue > 1 {
             tokio::select! {
@@ -69,7 +76,11 @@ async fn collect_and_serve(
     } else {
         say(format!("\nIts front page now has {} versions:", versions.len()))?;
         for (url, row) in &versions {
-            say(format!("  replay /web/{}/{url}", digits14(row.at_s)))?;
+            say(format!(
+                "  http://{}/web/{}/{url}",
+                context.config.serve.replay,
+                digits14(row.at_s)
+            ))?;
         }
         say("")?;
     }

@@ -73,7 +73,7 @@ fn print(changes: &PageChanges, context: usize) -> anyhow::Result<()> {
     let PageChanges { old, new, .. } = changes;
     if old.version == new.version {
         return Ok(say(format!(
-            "both dates have the same version of {}, received {}",
+            "there is nothing to compare: {} has one version for both dates, of {}; `nenrin versions` lists all",
             old.url,
             readable_date(old.at_s)
         ))?);

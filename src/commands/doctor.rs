@@ -7,13 +7,14 @@ use nenrin_archive::{
     Archive, ArchiveError, DiskGuard, OpenOptions, counted,
     doctor::{self, FileSystem, Finding, Health, Machine},
 };
+use nenrin_state::Schedule;
 use serde_json::json;
 
 use super::Context;
 use crate::{
     clock,
     exit::Exit,
-    table::{Table, print_json, print_table, say},
+    table::{print_json, say},
 };
 
 /// Sites whose host names are looked up.
@@ -40,18 +41,16 @@ pub(super) fn doctor(context: &Context) -> anyhow::Result<Exit> {
         return Ok(exit);
     }
     say(format!("nenrin {}, archive {}", env!("NENRIN_VERSION"), context.archive.display()))?;
-    let mut table = Table::new(&["", "what", "seen"]);
     for finding in &found {
         let sign = match finding.health {
             Health::Good => "ok",
             Health::Notice => "note",
             Health::Problem => "PROBLEM",
         };
-        table.row(vec![sign.to_owned(), finding.about.to_owned(), finding.seen.clone()]);
-    }
-    print_table(&table)?;
-    for finding in found.iter().filter(|finding| finding.health != Health::Good) {
-        say(format!("\n{}: {}\n  → {}", finding.about, finding.seen, finding.advice))?;
+        say(format!("{sign:<8}{:<12}{}", finding.about, finding.seen))?;
+        if finding.health != Health::Good {
+            say(format!("{:20}→ {}", "", finding.advice))?;
+        }
     }
     say(match (problems, notices) {
         (0, 0) => "\nEverything is as it should be.".to_owned(),
@@ -109,11 +108,13 @@ fn machine(context: &Context, archive: Option<&Archive>) -> Machine {
     }
 }
 
-/// The host names of the first sites, looked up.
+/// The host names of the first sites that are collected by themselves, looked up. Those of imported
+/// archives need not be there any more.
 fn names(archive: &Archive) -> Vec<(String, Option<String>)> {
     let sites = archive.state().sites().unwrap_or_default();
     sites
         .iter()
+        .filter(|site| site.conditions.schedule != Schedule::Manual)
         .filter_map(|site| site.conditions.tops.first())
         .take(NAMES_TRIED)
         .map(|top| {

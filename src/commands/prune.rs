@@ -30,7 +30,7 @@ pub(super) fn prune(context: &Context, args: &PruneArgs) -> anyhow::Result<Exit>
             Some(checked.map_err(|why| usage(anyhow::anyhow!(why)))?)
         }
     };
-    let chosen = match &args.site {
+    let chosen = match args.site.as_ref().or(args.named_site.as_ref()) {
         Some(name) => vec![sites::find(&**archive.state(), name)?],
         None => archive.state().sites()?,
     };

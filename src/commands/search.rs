@@ -70,7 +70,7 @@ pub(super) fn blame(context: &Context, args: &BlameArgs) -> anyhow::Result<Exit>
     let url = archive.typed_page(&args.url)?;
     let found = nenrin_search::blame(&archive, &url, args.at.unwrap_or(i64::MAX))?;
     let missing =
-        || usage(anyhow::anyhow!("{url} has no version of that time; see `nenrin versions`"));
+        || usage(anyhow::anyhow!("{url} has no version of that time; `nenrin versions` lists all"));
     let found = found.ok_or_else(missing)?;
     if context.json {
         print_json(&found)?

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 
 use nenrin_archive::{
     Archive, ArchiveError, Download, ExportOptions, Exported, OpenOptions, WarcFiles,
-    WarcImportOptions, index_warc, readable_bytes, sites,
+    WarcImportOptions, counted, index_warc, readable_bytes, sites,
 };
 use nenrin_state::SiteId;
 use nenrin_urls::CanonicalUrl;
@@ -126,7 +126,8 @@ pub(super) fn page(context: &Context, args: &ExportPageArgs) -> anyhow::Result<E
     } else {
         let bytes = readable_bytes(page.html.len() as u64);
         say(format!(
-            "{bytes}, {parts} parts in it, {missing} missing, in {}",
+            "{bytes}, {} in it, {missing} missing, in {}",
+            counted(parts as u64, "part"),
             args.output.display()
         ))?;
     }

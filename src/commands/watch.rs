@@ -82,7 +82,8 @@ fn list(context: &Context) -> anyhow::Result<Exit> {
     }
     let mut table = Table::new(&["watch", "title", "state", "checked", "found"]);
     for watch in &watches {
-        let trouble = watch.trouble.map_or("ok", |trouble| trouble.text(Lang::En));
+        let unchecked = if watch.last.is_none() { "not checked yet" } else { "ok" };
+        let trouble = watch.trouble.map_or(unchecked, |trouble| trouble.text(Lang::En));
         let state = if watch.paused { "paused" } else { trouble };
         let last = watch.last.as_ref();
         table.row(vec![

@@ -138,7 +138,7 @@ impl Machine {
             Finding::notice(
                 "contact",
                 "no contact is set",
-                "set `contact` in the configuration, so that the people behind a server can reach you",
+                "write `contact = \"https://example.org/about\"` into a file and start with `--config FILE`, so that the people behind a server can reach you",
             )
         } else {
             Finding::good("contact", self.contact.clone())

@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(
             refused.to_string(),
             "`example.com` is at 127.0.0.1, a loopback address, which may not be fetched; \
-             if it is yours, make it a top page of a site with `--allow-private`"
+             if it is yours, make it a top page and allow it: `nenrin site set SITE --allow-private`"
         );
         let address = IpAddr::from([224, 0, 0, 1]);
         let kind = AddressKind::Multicast;

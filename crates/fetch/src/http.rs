@@ -312,7 +312,7 @@ impl Fetcher {
             if road::is_local_name(host) {
                 let reason = format!(
                     "`{host}` is a name of this network, which the proxy is not asked for; \
-                     if it is yours, make it a top page of a site with `--allow-private`"
+                     if it is yours, make it a top page and allow it: `nenrin site set SITE --allow-private`"
                 );
                 return Err(FetchFailure::Request { reason });
             }

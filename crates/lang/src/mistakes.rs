@@ -75,8 +75,16 @@ impl SettingsFile<'_> {
     fn unknown(&self, line: usize, name: &str) -> String {
         let (table, key) = self.table_and_key(line);
         let tables = || self.settings.iter().filter_map(|setting| setting.split_once('.'));
-        if key.is_none() && table.contains('.') {
-            return format!("unknown table `[{table}]`; `nenrin config` shows all settings");
+        if key.is_none()
+            && let Some((outer, _)) = table.split_once('.')
+        {
+            let outer = tables().map(|(table, _)| table).find(|known| *known == outer);
+            return match outer {
+                Some(outer) => format!(
+                    "unknown table `[{table}]`; `[{outer}]` has settings and no tables of its own"
+                ),
+                None => format!("unknown table `[{table}]`; `nenrin config` shows all settings"),
+            };
         }
         if key.is_none() {
             let near = nearest(name, tables().map(|(table, _)| table));
@@ -138,7 +146,13 @@ fn plain(message: &str) -> String {
     if let Some((found, expected)) = given.and_then(|rest| rest.split_once(", expected ")) {
         let kind = kinds.iter().find_map(|(kind, word)| Some((found.strip_prefix(kind)?, word)));
         let found = kind.map_or(found.to_owned(), |(value, word)| format!("the {word}{value}"));
-        return format!("{found} is not right here; write {}", wanted(expected));
+        let is_number = found.contains("number");
+        let units = if is_number && expected == "a string" {
+            ", with its unit: \"5s\" or \"2h\" for a time, \"64MiB\" for a size"
+        } else {
+            ""
+        };
+        return format!("{found} is not right here; write {}{units}", wanted(expected));
     }
     if let Some(rest) = message.strip_prefix("unknown variant ") {
         return rest.replacen(", expected ", " is not known here; write ", 1);
@@ -222,7 +236,7 @@ mod tests {
             ("paralel = 3", "paralel", 1, "did you mean `crawl.parallel`?"),
             ("\n[politeness]\n# why\ndelai = 1", "delai", 4, "did you mean `politeness.delay`?"),
             ("[crawl]\ncolour = 1", "colour", 2, "settings of [crawl]: parallel, order"),
-            ("[crawl.inner]\nx = 1", "inner", 1, "unknown table `[crawl.inner]`"),
+            ("[crawl.inner]\nx = 1", "inner", 1, "unknown table `[crawl.inner]`; `[crawl]` has"),
         ] {
             let file = SettingsFile { file: Path::new("n.toml"), text, settings: NAMES };
             let at = text.find(name).unwrap();
@@ -255,6 +269,10 @@ mod tests {
             (
                 "invalid type: string \"many\", expected usize",
                 "the text \"many\" is not right here; write a whole number, without quotes",
+            ),
+            (
+                "invalid type: integer `5`, expected a string",
+                "the whole number `5` is not right here; write text in quotes, with its unit: \"5s\" or \"2h\" for a time, \"64MiB\" for a size",
             ),
             (
                 "invalid value: integer `-1`, expected u32",

@@ -47,8 +47,8 @@ pub(crate) const PHRASES: &[Phrase] = &[
     ("timeout: {!}", "{0}"),
     ("the request cannot be sent: {}", "要求を送れません（{0}）"),
     (
-        "`{}` is at {}, {t}, which may not be fetched; if it is yours, make it a top page of a site with `--allow-private`",
-        "「{0}」は {1}（{2}）にあるため取得できません。自分のものなら、それをトップページとし、自分のネットワークを許可したサイトを登録してください",
+        "`{}` is at {}, {t}, which may not be fetched; if it is yours, make it a top page and allow it: `nenrin site set SITE --allow-private`",
+        "「{0}」は {1}（{2}）にあるため取得できません。自分のものなら、トップページにして `nenrin site set SITE --allow-private` で許可してください",
     ),
     (
         "`{}` is at {}, {t}, which may not be fetched",

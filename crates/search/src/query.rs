@@ -144,8 +144,12 @@ enum Mistake {
 impl QueryError {
     /// The query, a line that points at the mistake, and what is wrong.
     pub fn pointed(&self, query: &str) -> String {
+        let message = self.message(Lang::En);
+        if query.trim().is_empty() {
+            return message;
+        }
         let (space, mark) = (" ".repeat(self.at), "^".repeat(self.length.max(1)));
-        format!("{query}\n{space}{mark}\n{}", self.message(Lang::En))
+        format!("{message}\n  {query}\n  {space}{mark}")
     }
 
     /// What is wrong, in words.

@@ -190,6 +190,7 @@ pub(crate) fn last_outcome(visitor: &Visitor, page: &PageRecord, outcome: Outcom
     let word = match outcome {
         Outcome::Changed if page.visits == 1 => visitor.lang.t("new", "新規"),
         Outcome::Gone if page.changes == 0 => visitor.lang.t("missing", "存在しない"),
+        Outcome::Gone => visitor.lang.t("gone", "消失"),
         _ => outcome_word(visitor, outcome),
     };
     html! { span class=(format!("outcome o-{outcome}")) { (word) } }

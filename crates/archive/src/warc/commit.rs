@@ -78,8 +78,8 @@ impl Imported {
         let skipped = self.skipped.iter();
         lines.extend(skipped.map(|(what, count)| format!("not imported: {count} of kind {what}")));
         if self.damaged > 0 {
-            let damaged = self.damaged;
-            lines.push(format!("not imported: {damaged} damaged records, named above"));
+            let damaged = counted(self.damaged, "damaged record");
+            lines.push(format!("not imported: {damaged}, named above"));
         }
         lines
     }

@@ -42,7 +42,10 @@ pub(super) fn watched_text(
     let text = || visible_text(kind, content_type, body, MAX_PAGE_BYTES);
     let found = match &watch.part {
         WatchedPart::Page => Some(text()).filter(|text| !text.is_empty()),
-        WatchedPart::Words(words) => line_with(&text(), words),
+        WatchedPart::Words(words) => {
+            let wants_number = matches!(watch.on, WatchEvent::Above(_) | WatchEvent::Below(_));
+            line_with(&text(), words, wants_number)
+        }
         WatchedPart::Selector { selector, nth } => {
             let Ok(selector) = PartSelector::parse(selector) else { return Ok(None) };
             let html = charset(content_type, body).decode(body).0;
@@ -58,11 +61,14 @@ pub(super) fn watched_text(
     Ok(found.map(|text| shortened(&text)))
 }
 
-/// The first line that has the words, without regard to capitals and white space.
-fn line_with(text: &str, words: &str) -> Option<String> {
+/// The first line that has the words, without regard to capitals and white space. Where a number is
+/// wanted, the first such line with a number comes before others: a title may have the words as well.
+fn line_with(text: &str, words: &str, wants_number: bool) -> Option<String> {
     let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     let words = plain(words);
-    let line = text.lines().find(|line| plain(line).contains(&words));
+    let lines = || text.lines().filter(|line| plain(line).contains(&words));
+    let with_number = lines().find(|line| wants_number && number_after(line, &words).is_some());
+    let line = with_number.or_else(|| lines().next());
     // Words may go over several lines, as where each is an element of its own.
     let everywhere = || plain(text).contains(&words).then(|| words.clone());
     line.map(str::to_owned).or_else(everywhere)
@@ -201,8 +207,14 @@ mod tests {
     #[test]
     fn words_are_found_without_capitals_and_over_lines() {
         let text = "Title\nIn Stock:   5 left\nBuy\nnow";
-        assert_eq!(line_with(text, "in stock").as_deref(), Some("In Stock:   5 left"));
-        assert_eq!(line_with(text, "buy now").as_deref(), Some("buy now"));
-        assert_eq!(line_with(text, "sold out"), None);
+        assert_eq!(line_with(text, "in stock", false).as_deref(), Some("In Stock:   5 left"));
+        assert_eq!(line_with(text, "buy now", false).as_deref(), Some("buy now"));
+        assert_eq!(line_with(text, "sold out", false), None);
+        // A title with the words comes before the line with the number.
+        let prices = "Prices\nThe price is 80 euro.\nThe old price was 90 euro.";
+        let found = |wants_number| line_with(prices, "price", wants_number);
+        assert_eq!(found(true).as_deref(), Some("The price is 80 euro."));
+        assert_eq!(found(false).as_deref(), Some("Prices"));
+        assert_eq!(line_with("Prices", "price", true).as_deref(), Some("Prices"));
     }
 }

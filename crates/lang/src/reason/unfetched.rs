@@ -232,7 +232,9 @@ impl Unfetched {
             Self::Request { why } => format!("the request cannot be sent: {why}"),
             Self::Address { host, address, network } => {
                 let way_out = match network.can_be_allowed() {
-                    true => "; if it is yours, make it a top page of a site with `--allow-private`",
+                    true => {
+                        "; if it is yours, make it a top page and allow it: `nenrin site set SITE --allow-private`"
+                    }
                     false => "",
                 };
                 let network = network.english();

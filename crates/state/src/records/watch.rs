@@ -148,7 +148,7 @@ impl WatchTrouble {
                 "監視していた箇所がページにありません",
             ),
             Self::NoNumber => {
-                ("the watched part has no number any more", "監視していた箇所に数値がありません")
+                ("the watched part has no number", "監視していた箇所に数値がありません")
             }
             Self::Unreadable => {
                 ("the stored version cannot be read", "保存された版を読み取れません")

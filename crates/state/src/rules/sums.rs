@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use nenrin_calendar::DAY_S;
+use nenrin_lang::Reason;
 
 use super::worth::{ALL_SITES, WorthSums};
 use crate::{
@@ -24,6 +25,18 @@ pub(crate) struct Sums {
     pub(crate) worth: WorthSums,
 }
 
+/// Whether something is wrong with a visit. What robots.txt or the site's own conditions leave out is
+/// as it should be.
+fn is_problem(visit: &VisitCommit) -> bool {
+    let is_by_rule =
+        matches!(visit.reason, Some(Reason::Robots { .. } | Reason::LeftOut | Reason::LogsOut));
+    match visit.outcome {
+        Outcome::Failed => true,
+        Outcome::Refused => !is_by_rule,
+        _ => false,
+    }
+}
+
 impl Sums {
     /// A page became known to a site.
     pub(crate) fn count_page(&mut self, site: SiteId) {
@@ -36,7 +49,7 @@ impl Sums {
             day: 0,
             visits: 1,
             versions: u64::from(visit.version.is_some()),
-            problems: u64::from(matches!(visit.outcome, Outcome::Failed | Outcome::Refused)),
+            problems: u64::from(is_problem(visit)),
             raw_bytes: if visit.outcome.is_seen() { visit.update.bytes } else { 0 },
             received_bytes: visit.received_bytes,
             stored_bytes: visit.stored_bytes,

@@ -267,11 +267,11 @@ pub(crate) fn intervals(app: &WebApp, visitor: &Visitor, site: SiteId) -> Result
     let pages = app.state.pages(filter)?;
     let t = |en, ja| visitor.t(en, ja);
     let names = [
-        t("hourly or more often", "1時間以内"),
-        t("daily", "1日以内"),
-        t("weekly", "1週間以内"),
-        t("monthly", "1か月以内"),
-        t("yearly", "1年以内"),
+        t("within an hour", "1時間以内"),
+        t("within a day", "1日以内"),
+        t("within a week", "1週間以内"),
+        t("within a month", "1か月以内"),
+        t("within a year", "1年以内"),
         t("less often", "それ以上"),
         t("no change seen", "変更なし"),
     ];
@@ -329,7 +329,7 @@ fn stored_instead(
 ) -> String {
     match (visitor.lang, saved) {
         (Lang::En, Some(saved)) => format!("{stored} instead of {received} ({saved} saved)"),
-        (Lang::En, None) => format!("{stored} for {received}"),
+        (Lang::En, None) => format!("{stored} stored, {received} received"),
         (Lang::Ja, Some(saved)) => format!("{received} を {stored} で保存（{saved} 節約）"),
         (Lang::Ja, None) => format!("{received} を {stored} で保存"),
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use axum::response::{Html, IntoResponse, Response};
 use maud::{Markup, html};
 use nenrin_archive::first_versions;
+use nenrin_lang::Reason;
 use nenrin_state::{Outcome, Site, SiteId, VisitFilter, VisitRow};
 
 use crate::{
@@ -110,7 +111,8 @@ fn table(visitor: &Visitor, sites: &[Site], visits: &[VisitRow], first: &BTreeSe
                         td { @if first.contains(&visit.id) { (layout::first_version(visitor)) } @else { (layout::outcome(visitor, visit.outcome, visit.status)) } }
                         td {
                             (layout::url(&visit.url))
-                            @if !visit.outcome.is_seen() || visit.reason.is_some() {
+                            // The badge of a missing page says its status already.
+                            @if visit.outcome != Outcome::Gone && !visit.outcome.is_seen() || visit.reason.as_ref().is_some_and(|reason| !matches!(reason, Reason::Status(_))) {
                                 div.muted.cause { (site::cause(visitor, visit.status, visit.reason.as_ref())) }
                             }
                         }

@@ -198,7 +198,8 @@ fn totals(visitor: &Visitor, sites: &[Site], store: &StoreSummary) -> Markup {
                 (t("from ", "訪問数 ")) (format::counted(visitor.lang, sum(|s| s.counts.visits), "visit", "visits", ""))
             }))
             (tile(t("On disk", "使用容量"), html! { (format::bytes(store.stored_bytes())) }, html! {
-                (t("instead of ", "元の容量 ")) (format::bytes(store.raw_bytes))
+                @if store.stored_bytes() > store.raw_bytes { (t("for ", "元の容量 ")) } @else { (t("instead of ", "元の容量 ")) }
+                (format::bytes(store.raw_bytes))
                 // A young archive is mostly index, which grows more slowly.
                 @if store.index_bytes > store.html_bytes + store.other_bytes { (t(", mostly indexes", "、大部分は索引")) }
             }))
@@ -402,7 +403,7 @@ fn site_row(visitor: &Visitor, site: &Site, sums: &Sums) -> Markup {
             td.n { (format::number(site.counts.versions)) }
             td.n { (importance.map_or("–".to_owned(), format::share)) }
             td { (format::maybe_time(site.collected_s)) }
-            td.n { @if problems > 0 { a.bad href=(format!("/visits?site={}&outcome=failed", site.id.0)) { (format::number(problems)) } } @else { "0" } }
+            td.n { @if problems > 0 { a.bad href=(format!("/sites/{}#problems", site.id.0)) { (format::number(problems)) } } @else { "0" } }
             td.n {
                 (format::bytes(stored))
                 @if let Some(saved) = format::saving(site.counts.raw_bytes, stored) {

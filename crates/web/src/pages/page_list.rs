@@ -381,7 +381,7 @@ fn row(visitor: &Visitor, site: &Site, found: &FoundPage) -> Markup {
             td.n data-label=(t("Visits", "訪問")) { (format::number(u64::from(page.visits))) }
             td.n data-label=(t("Versions", "版")) { (format::number(u64::from(page.changes))) }
             td.n data-label=(t("Importance", "重要度")) { @if let Some(importance) = page.importance() { (format::importance(importance)) } }
-            td.n data-label=(t("Changes a day", "変更/日")) { @if let Some(estimate) = page.estimate { (format::rate(estimate.rate_per_day())) } }
+            td.n data-label=(t("Changes a day", "変更/日")) { @if let Some(estimate) = page.estimate.filter(|_| page.due_s.is_some()) { (format::rate(estimate.rate_per_day())) } }
             td.n data-label=(t("Size", "サイズ")) { @if page.visits > 0 { (format::bytes(page.bytes)) } }
             td data-label=(t("Last visit", "最終訪問")) { (format::maybe_time(page.visited_s)) }
             td data-label=(t("Next visit", "次回の訪問")) { (format::maybe_time(page.due_s)) }

@@ -101,7 +101,7 @@ fn choice(app: &WebApp, visitor: &Visitor, removal: Removal, chosen: &str) -> Ma
             input type="radio" name="removal" value=(removal.as_str()) checked[chosen == removal.as_str()] disabled[!possible];
             span {
                 strong { (name) } br;
-                span.muted { (what) @if !possible { " " (t("Not possible in this process.", "このプロセスでは実行できません。")) } }
+                span.muted { (what) @if !possible { " " (t("`nenrin serve` only shows; start `nenrin run` to remove a site.", "`nenrin serve` は表示だけです。削除するには `nenrin run` を起動してください。")) } }
             }
         }
     }

@@ -135,10 +135,12 @@ fn forecast(visitor: &Visitor, outlook: &Outlook, at_s: i64) -> Markup {
             } @else {
                 @if let Some(sentence) = forecast_sentence(visitor, &outlook.forecast.points) { p { (sentence) } }
                 p {
-                    (t("Versions missed between visits so far: about ", "これまでに訪問の合間に見逃した版：約 "))
-                    (format!("{:.0}", outlook.missed.versions)) " ("
-                    (format!("{:.0}", outlook.missed.range.0)) (t(" to ", "〜"))
-                    (format!("{:.0}", outlook.missed.range.1)) ")"
+                    (t("Versions missed between visits so far: ", "これまでに訪問の合間に見逃した版："))
+                    @if outlook.missed.range.1 < 0.5 { (t("none", "なし")) } @else {
+                        (t("about ", "約 ")) (format!("{:.0}", outlook.missed.versions)) " ("
+                        (format!("{:.0}", outlook.missed.range.0)) (t(" to ", "〜"))
+                        (format!("{:.0}", outlook.missed.range.1)) ")"
+                    }
                 }
                 div.scroll { table {
                     thead { tr {

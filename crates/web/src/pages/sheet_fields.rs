@@ -194,7 +194,7 @@ impl Sheet<'_> {
                 self.t("One per line, sent to the site's own servers only.", "1行に1つ。サイト自身のサーバーにだけ送ります。"),
                 &form.headers, "Accept-Language: en"))
             (self.area("ignored", self.t("Parts whose changes do not count", "変更を数えない箇所"),
-                self.t("One per line: a pattern of pages and a CSS selector. They are noise for significance; versions are stored whole.", "1行に1つ：ページのパターンとCSSセレクター。重要な変更の判定から除きます。版は完全に保存します。"),
+                self.t("One per line: a pattern of pages and a CSS selector. Changes in them do not count as significant; versions are stored whole.", "1行に1つ：ページのパターンとCSSセレクター。重要な変更の判定から除きます。版は完全に保存します。"),
                 &form.ignored, "/* div.ad"))
             div.row {
                 (self.text("group", self.t("Group", "グループ"),

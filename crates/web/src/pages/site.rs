@@ -336,7 +336,8 @@ fn rounds(visitor: &Visitor, rounds: &[Round]) -> Markup {
                         th.n scope="col" { (t("Unchanged", "変更なし")) }
                         th.n scope="col" { (t("New pages", "新ページ")) }
                         th.n scope="col" title=(t("pages that the server does not have", "サーバーにないページ")) { (t("Missing", "存在しない")) }
-                        th.n scope="col" title=(t("visits that failed or were refused", "失敗または拒否された訪問")) { (t("Problems", "問題")) }
+                        th.n scope="col" title=(t("visits that brought no answer or an error", "応答がないかエラーの訪問")) { (t("Failed", "失敗")) }
+                        th.n scope="col" title=(t("pages that may not be fetched, mostly by robots.txt", "取得が許されないページ（多くは robots.txt による）")) { (t("Refused", "取得不可")) }
                         th.n scope="col" { (t("Received", "受信")) }
                         th.n scope="col" { (t("Stored", "保存")) }
                     } }
@@ -362,7 +363,8 @@ fn round_row(visitor: &Visitor, round: &Round) -> Markup {
             td.n data-label=(t("Unchanged", "変更なし")) { (format::number(counts.same + counts.not_modified)) }
             td.n data-label=(t("New pages", "新ページ")) { (format::number(counts.new_pages)) }
             td.n data-label=(t("Missing", "存在しない")) { (format::number(counts.gone)) }
-            td.n data-label=(t("Problems", "問題")) { (format::number(counts.failed + counts.refused)) }
+            td.n data-label=(t("Failed", "失敗")) { (format::number(counts.failed)) }
+            td.n data-label=(t("Refused", "取得不可")) { (format::number(counts.refused)) }
             td.n data-label=(t("Received", "受信")) { (format::bytes(counts.received_bytes)) }
             td.n data-label=(t("Stored", "保存")) { (format::bytes(counts.stored_bytes)) }
         }
@@ -375,7 +377,7 @@ fn problems(visitor: &Visitor, site: &Site, groups: &[ProblemGroup]) -> Markup {
     let of = |own: bool| groups.iter().filter(move |group| group.own == own);
     html! {
         @if of(true).next().is_some() {
-            section {
+            section #problems {
                 h2 { (t("Problems by cause", "原因別の問題")) }
                 (trouble_table(visitor, site, of(true)))
             }

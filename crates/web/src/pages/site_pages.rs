@@ -191,7 +191,9 @@ impl PageListing<'_> {
                         td.n data-label=(t("Visits", "訪問")) { (format::number(u64::from(page.visits))) }
                         td.n data-label=(t("Versions", "版")) { (format::number(u64::from(page.changes))) }
                         td.n data-label=[page.importance().map(|_| t("Importance", "重要度"))] { @if let Some(importance) = page.importance() { (format::importance(importance)) } }
-                        td.n data-label=[page.estimate.map(|_| t("Changes a day", "変更/日"))] { @if let Some(estimate) = page.estimate {
+                        // Without a schedule of its own, nobody has asked how often it changes.
+                        @let estimate = page.estimate.filter(|_| page.due_s.is_some());
+                        td.n data-label=[estimate.map(|_| t("Changes a day", "変更/日"))] { @if let Some(estimate) = estimate {
                             span title=(format!("{}{}%{}", self.visitor.t("", "確信度 "), estimate.confidence_percent, self.visitor.t(" sure", ""))) { (format::rate(estimate.rate_per_day())) }
                         } }
                         td.n data-label=[(page.visits > 0).then(|| t("Size", "サイズ"))] { @if page.visits > 0 { (format::bytes(page.bytes)) } }

@@ -220,7 +220,7 @@ fn families(visitor: &Visitor, view: &StructureView) -> Markup {
         @if view.families.iter().any(|family| family.together.rounds > 0) {
             section.card {
                 h2 { (t("Pages of one kind", "同種のページ")) }
-                p.hint { (t("Pages whose addresses differ only in numbers. In how many rounds had all of the visited ones changed, some, or none?", "番号だけが異なるページと、訪問したもののすべて・一部・なしが変わった収集の回数です。")) }
+                p.hint { (t("Pages whose addresses differ only in numbers (# is any number, * any name). In how many rounds had all of the visited ones changed, some, or none?", "番号だけが異なるページ（# は任意の数、* は任意の名前）と、訪問したもののすべて・一部・なしが変わった収集の回数です。")) }
                 div.scroll { table {
                     thead { tr {
                         th scope="col" { (t("Address", "アドレス")) }

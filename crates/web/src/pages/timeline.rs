@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use nenrin_archive::{PageRenderings, Reasons};
 use nenrin_lang::RenderReason;
-use nenrin_state::{PageRecord, VersionId, VersionRow};
+use nenrin_state::{Outcome, PageRecord, VersionId, VersionRow};
 use nenrin_urls::CanonicalUrl;
 
 use crate::{
@@ -134,7 +134,11 @@ fn figures(visitor: &Visitor, page: Option<&PageRecord>) -> Markup {
                 }))
                 (tile(t("Last result", "最新の結果"), html! {
                     @if let Some(outcome) = page.outcome { span.small { (layout::last_outcome(visitor, page, outcome)) } } @else { "–" }
-                }, html! { @if page.failures > 0 { (page.failures) (t(" failed in a row", " 回連続で失敗")) } }))
+                }, html! {
+                    @if page.failures > 0 && page.outcome == Some(Outcome::Gone) {
+                        (t("not found ", "")) (format::counted(visitor.lang, u64::from(page.failures), "time", "times", " 回連続で見つからず")) (t(" in a row", ""))
+                    } @else if page.failures > 0 { (page.failures) (t(" failed in a row", " 回連続で失敗")) }
+                }))
                 @if let Some(importance) = page.importance() {
                     (tile(t("Importance", "重要度"), html! { (format::importance(importance)) }, html! {
                         (t("times the average page", "倍（平均的なページ比）"))
@@ -164,10 +168,12 @@ fn schedule(app: &WebApp, visitor: &Visitor, page: &PageRecord) -> Result<Markup
                 }
                 @if let Some(missed) = reason.missed {
                     dt { (t("Missed versions", "見逃した版")) } dd {
-                        (format!("{:.0}", missed.versions))
-                        (t(" between visits, probably ", " 版（訪問の合間、おそらく "))
-                        (format!("{:.0}", missed.range.0)) (t(" to ", "〜")) (format!("{:.0}", missed.range.1))
-                        (t("", "）"))
+                        @if missed.range.1 < 0.5 { (t("none", "なし")) } @else {
+                            (format!("{:.0}", missed.versions))
+                            (t(" between visits, probably ", " 版（訪問の合間、おそらく "))
+                            (format!("{:.0}", missed.range.0)) (t(" to ", "〜")) (format!("{:.0}", missed.range.1))
+                            (t("", "）"))
+                        }
                     }
                 }
                 dt { (t("Why", "その理由")) } dd { bdi { (reason.text(visitor.lang)) } }

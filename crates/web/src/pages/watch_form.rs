@@ -454,7 +454,7 @@ impl Sheet<'_> {
                     } }
                     (self.error("on"))
                 }
-                (self.text("bound", self.t("Bound", "しきい値"), self.t("Only for numbers: the first number of the part is compared.", "数値の場合のみ。箇所の最初の数値と比べます。"), &form.bound, "1000"))
+                (self.text("bound", self.t("Limit", "しきい値"), self.t("Only for numbers: the first number of the part is compared.", "数値の場合のみ。箇所の最初の数値と比べます。"), &form.bound, "1000"))
             }
         }
     }

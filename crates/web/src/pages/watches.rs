@@ -206,7 +206,7 @@ fn receivers(visitor: &Visitor) -> Markup {
                 li { (t("Programs: ", "プログラム：")) (t("webhooks get the events “watch” and “watch-lost”.", "Webhook には watch と watch-lost のイベントが届きます。")) }
             }
             @if visitor.is_admin() {
-                (layout::button(visitor, "/watches/test-mail", "", t("Send a test letter", "テストメールを送る")))
+                (layout::button(visitor, "/watches/test-mail", "", t("Send a test e-mail", "テストメールを送る")))
             }
         }
     }

@@ -53,6 +53,9 @@ impl Years {
         let here = |year| (year == self.shown).then_some("true");
         let is_recent = self.known.last().is_some_and(|year| *year + 1 >= format::year(self.today));
         html! {
+            @if let ([year], Some(_)) = (&self.known[..], self.shown) {
+                p.muted.years { (year) }
+            }
             @if self.known.len() > 1 {
                 nav.years aria-label=(visitor.t("Year", "年")) {
                     @if is_recent {
