@@ -248,15 +248,6 @@ pub(crate) struct Setting {
 /// The largest configuration: far more than all settings with their reasons.
 const FILE_MAX_BYTES: u64 = 1 << 20;
 
-/// The address of this machine to send from.
-fn own_address(text: &str) -> anyhow::Result<std::net::IpAddr> {
-    text.parse().map_err(|_| {
-        anyhow::anyhow!(
-            "fetch.source is `{text}`; write an IP address of this machine, such as 192.0.2.7"
-        )
-    })
-}
-
 fn read_limited(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path)?;
@@ -391,7 +382,9 @@ impl Config {
             system_roots_der: fetch.system_roots.then(system_certificates).unwrap_or_default(),
             proxy: all.map(|text| proxy("fetch.proxy", text)).transpose()?,
             proxies: named.collect::<anyhow::Result<_>>()?,
-            source: source.map(own_address).transpose()?,
+            source: source.map(str::parse).transpose().with_context(|| {
+                format!("fetch.source is `{}`; write an IP address of this machine", fetch.source)
+            })?,
             ..default
         })
     }

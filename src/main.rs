@@ -16,6 +16,7 @@ mod table;
 use clap::Parser;
 
 fn main() -> std::process::ExitCode {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
     give_memory_back();
     completions::answer();
     let cli = cli::Cli::parse();
@@ -60,19 +61,11 @@ fn causes(error: &anyhow::Error) -> String {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(unsafe_code, reason = "mallopt only sets numbers, before any other thread runs")]
 fn give_memory_back() {
-    for (setting, value) in [
-        (libc::M_ARENA_MAX, 2),
-        (libc::M_MMAP_THRESHOLD, 256 << 10),
-        (libc::M_TRIM_THRESHOLD, 1 << 20),
-    ] {
-        // SAFETY: the settings are glibc's own, and nothing else allocates meanwhile.
-        unsafe { libc::mallopt(setting, value) };
-    }
+    use libc::{M_ARENA_MAX, M_MMAP_THRESHOLD, M_TRIM_THRESHOLD, mallopt};
+    let settings = [(M_ARENA_MAX, 2), (M_MMAP_THRESHOLD, 256 << 10), (M_TRIM_THRESHOLD, 1 << 20)];
+    // SAFETY: the settings are glibc's own, and nothing else allocates meanwhile.
+    let _ = settings.map(|(setting, value)| unsafe { mallopt(setting, value) });
 }
-
-/// Other systems' allocators are left as they are.
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn give_memory_back() {}
 
 /// Takes as many file descriptors as the system gives to this process. Many systems set a low limit at
 /// first, for old programs; any process may raise it.

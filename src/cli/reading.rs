@@ -1,7 +1,7 @@
 //! Looking at what is archived, and watching it.
 
 use clap::{Args, Subcommand};
-use nenrin_archive::{Span, changes::ChangeKind};
+use nenrin_archive::{Since, changes::ChangeKind};
 
 use super::{example, first_second, last_second};
 use crate::completions::sites;
@@ -91,38 +91,9 @@ pub(crate) struct CatArgs {
     pub decode: bool,
 }
 
-/// How far back.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Since {
-    /// So long before now.
-    Ago(Span),
-    /// From this moment on.
-    From(i64),
-}
-
-impl Since {
-    /// The first moment.
-    pub(crate) fn begin_s(self, now_s: i64) -> i64 {
-        match self {
-            Self::Ago(span) => now_s.saturating_sub(span.as_s()),
-            Self::From(from_s) => from_s,
-        }
-    }
-}
-
 fn number(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
     number.ok_or_else(|| format!("`{text}` is not a number; write one like 90 or 12.5"))
-}
-
-fn since(text: &str) -> Result<Since, String> {
-    match (text.parse(), first_second(text)) {
-        (Ok(span), _) => Ok(Since::Ago(span)),
-        (_, Ok(from_s)) => Ok(Since::From(from_s)),
-        _ => {
-            Err(format!("`{text}` is neither a time nor a date; write 12h, 7d, 52w or 2024-03-01"))
-        }
-    }
 }
 
 #[derive(Debug, Args)]
@@ -131,7 +102,7 @@ pub(crate) struct ChangesArgs {
     #[arg(long, value_name = "SITE", add = sites())]
     pub site: Option<String>,
     /// How far back: 12h, 7d, 52w, or the date to begin at.
-    #[arg(long, value_name = "D|DATE", default_value = "7d", value_parser = since)]
+    #[arg(long, value_name = "D|DATE", default_value = "7d")]
     pub since: Since,
     /// Only this kind: new, changed or gone.
     #[arg(long, value_name = "KIND")]

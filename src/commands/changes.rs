@@ -53,15 +53,11 @@ pub(super) fn changes(context: &Context, args: &ChangesArgs) -> anyhow::Result<E
         }
     }
     if listed.is_empty() && !context.json {
-        let older = ChangeFilter { from_s: i64::MIN, before: None, limit: 1, ..filter };
-        let newest = reader.list(&older, Duration::MAX)?.items.pop();
-        say(match newest.map(|one| readable_date(one.change.at_s)) {
-            Some(date) => {
-                let day = date.split(' ').next().unwrap_or(&date);
-                format!("No changes in this time. The newest is of {date}: --since {day} shows it.")
-            }
-            None => "No changes yet.".to_owned(),
-        })?;
+        let newest = reader.newest(filter)?.map(|change| readable_date(change.at_s));
+        say(newest.map_or("No changes yet.".to_owned(), |date| {
+            let day = date.split(' ').next().unwrap_or(&date);
+            format!("No changes in this time. The newest is of {date}: --since {day} shows it.")
+        }))?;
     }
     lines(&listed, &names).into_iter().try_for_each(say)?;
     Ok(Exit::Done)

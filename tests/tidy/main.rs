@@ -279,6 +279,17 @@ fn only_the_edges_ask_for_time_or_open_sockets() {
 }
 
 #[test]
+fn memory_is_touched_by_hand_in_one_place_only() {
+    let is_unsafe = |path: &&PathBuf| {
+        let in_source = path.components().any(|part| part.as_os_str() == "src");
+        in_source && text(path).is_some_and(|t| t.contains("(unsafe_code"))
+    };
+    let files = files();
+    let unsafe_files: Vec<&PathBuf> = files.iter().filter(is_unsafe).collect();
+    assert_eq!(unsafe_files, [Path::new("src/main.rs")]);
+}
+
+#[test]
 fn modules_use_each_other_in_one_direction_only() {
     for name in ["archive", "crawl", "replay", "search", "state", "store"] {
         let modules = modules::Modules::read(&root().join("crates").join(name).join("src"));

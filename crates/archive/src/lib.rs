@@ -95,7 +95,7 @@ pub use shared::{
     UNSTORED_MAX, Worker, left_by, taken_by,
 };
 pub use space::SpaceGuard;
-pub use spans::{Edge, Span, counted, digits14, parse_date, readable_date, rfc3339};
+pub use spans::{Edge, Since, Span, counted, digits14, parse_date, readable_date, rfc3339};
 pub use storing::{StoreJob, StoreWork};
 pub use tables::WrittenTables;
 pub use upkeep::{AcceptedLoss, Reindexed, Verified};

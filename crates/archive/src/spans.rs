@@ -37,6 +37,38 @@ impl FromStr for Span {
     }
 }
 
+/// How far back: a duration before now, or the date to begin at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Since {
+    /// So long before now.
+    Ago(Span),
+    /// From this moment on, in seconds since the epoch.
+    From(i64),
+}
+
+impl Since {
+    /// The first moment.
+    pub fn begin_s(self, now_s: i64) -> i64 {
+        match self {
+            Self::Ago(span) => now_s.saturating_sub(span.as_s()),
+            Self::From(from_s) => from_s,
+        }
+    }
+}
+
+impl FromStr for Since {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text.parse(), parse_date(text, Edge::First)) {
+            (Ok(span), _) => Ok(Self::Ago(span)),
+            (_, Ok(from_s)) => Ok(Self::From(from_s)),
+            _ => Err(format!(
+                "`{text}` is neither a duration nor a date; write 12h, 7d, 52w or 2024-03-01"
+            )),
+        }
+    }
+}
+
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&nenrin_calendar::write_duration_ms(self.0.as_millis() as u64))
@@ -140,6 +172,14 @@ fn written(at_s: i64, format: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn how_far_back_is_a_duration_or_a_date() {
+        let begin = |text: &str| text.parse().map(|since: Since| since.begin_s(1_704_153_600));
+        assert_eq!(begin("1d"), Ok(1_704_067_200));
+        assert_eq!(begin("2024-01-01"), Ok(1_704_067_200));
+        assert!(begin("yesterday").is_err_and(|why| why.contains("neither a duration nor a date")));
+    }
 
     #[test]
     fn durations_are_read_and_written() {

@@ -69,7 +69,7 @@ impl Shared {
         }
         let shared = self.clone();
         let check = move || check(&shared.sessions, &shared.app.options, &password, from, now_s);
-        self.passwords.run(check).await
+        self.passwords.run(from, check).await
     }
 }
 
@@ -218,6 +218,7 @@ fn welcome(shared: &Shared, request: &Request, program: Option<String>) -> (Visi
         session,
         replay: shared.app.replay_base.origin(host(request)),
         here: request.uri().path_and_query().map_or("/", |p| p.as_str()).to_owned(),
+        from: request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip()),
         now_s,
     };
     (visitor, is_new)

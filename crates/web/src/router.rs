@@ -118,7 +118,7 @@ async fn run(
     work: impl FnOnce(&Arc<Shared>, &Visitor) -> Result<Response, WebError> + Send + 'static,
 ) -> Response {
     let (at_work, asker) = (shared.clone(), visitor.clone());
-    let answer = shared.turns.run(move || work(&at_work, &asker)).await;
+    let answer = shared.turns.run(visitor.from, move || work(&at_work, &asker)).await;
     answer.flatten().unwrap_or_else(|error| layout::error(&visitor, &error))
 }
 

@@ -74,17 +74,17 @@ pub(crate) enum LogIn {
     Wait(i64),
 }
 
-/// Who is counted together when passwords are guessed.
+/// Who is counted together when passwords are guessed and turns are shared out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Guesser {
+pub(crate) enum Caller {
     /// An IPv4 address, or the first half of an IPv6 address: a whole /64 belongs to one customer.
     Address(IpAddr),
     /// Everyone whose address is not known, or for whom the table has no space left.
     Others,
 }
 
-impl Guesser {
-    fn of(from: Option<IpAddr>) -> Self {
+impl Caller {
+    pub(crate) fn of(from: Option<IpAddr>) -> Self {
         match from.map(|address| address.to_canonical()) {
             Some(IpAddr::V6(address)) => {
                 let network = address.to_bits() & !u128::from(u64::MAX);
@@ -107,7 +107,7 @@ struct Held {
     issued: u64,
     sessions: BTreeMap<String, (Role, i64)>,
     /// How many wrong passwords in a row, and when the last one came.
-    guesses: BTreeMap<Guesser, (u32, i64)>,
+    guesses: BTreeMap<Caller, (u32, i64)>,
     /// Sessions of programs that send the password each time, by a keyed hash of it: checking it
     /// once per request would be slow.
     programs: BTreeMap<[u8; 32], String>,
@@ -154,7 +154,7 @@ impl Sessions {
         let mut held = locked(&self.held);
         // Who has the reader's password may still be guessing the other one.
         if role == Role::Admin {
-            held.guesses.remove(&Guesser::of(from));
+            held.guesses.remove(&Caller::of(from));
         }
         held.sessions.retain(|_, (_, until_s)| *until_s > now_s);
         if held.sessions.len() >= MAX_SESSIONS
@@ -206,10 +206,10 @@ impl Sessions {
     /// How long an address has to wait before its next guess is looked at.
     pub(crate) fn wait_s(&self, from: Option<IpAddr>, now_s: i64) -> i64 {
         let held = locked(&self.held);
-        let guesser = Guesser::of(from);
+        let guesser = Caller::of(from);
         // Where the table is full, whoever is not in it waits with all the others.
         let is_counted_apart = held.has_space() || held.guesses.contains_key(&guesser);
-        let guesser = if is_counted_apart { guesser } else { Guesser::Others };
+        let guesser = if is_counted_apart { guesser } else { Caller::Others };
         match held.guesses.get(&guesser) {
             Some((wrong, last_s)) if *wrong >= FREE_TRIES => {
                 let wait_s = 1_i64 << (wrong - FREE_TRIES + 1).min(20);
@@ -224,9 +224,9 @@ impl Sessions {
         if !held.has_space() {
             held.guesses.retain(|_, (_, last_s)| *last_s > now_s - MAX_WAIT_S);
         }
-        let guesser = Guesser::of(from);
+        let guesser = Caller::of(from);
         let is_counted_apart = held.has_space() || held.guesses.contains_key(&guesser);
-        let guesser = if is_counted_apart { guesser } else { Guesser::Others };
+        let guesser = if is_counted_apart { guesser } else { Caller::Others };
         let guess = held.guesses.entry(guesser).or_insert((0, now_s));
         *guess = (guess.0.saturating_add(1), now_s);
     }

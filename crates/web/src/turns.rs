@@ -1,50 +1,84 @@
 //! Limits on work that may block: how much runs at once, and how much may wait.
 //!
 //! Pages, passwords and answers for programs have turns of their own, so that a flood of one kind does
-//! not delay the others.
+//! not delay the others. One address has at most half of the turns, so that its flood delays others
+//! little.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::WebError;
+use crate::{WebError, session::Caller};
+
+/// From so many addresses on, those without a request are forgotten.
+const ADDRESSES_KEPT: usize = 64;
 
 /// Turns to work on a thread that may block.
 pub(crate) struct Turns {
     at_work: Arc<Semaphore>,
     waiting: AtomicUsize,
     waiting_max: usize,
+    of_one_address: usize,
+    addresses: Mutex<BTreeMap<Caller, Arc<Semaphore>>>,
 }
+
+/// A turn, of an address and of all.
+type Turn = (OwnedSemaphorePermit, OwnedSemaphorePermit);
 
 impl Turns {
     /// At most `at_work` turns at once, and at most `waiting_max` requests waiting for one.
     pub(crate) fn new(at_work: usize, waiting_max: usize) -> Self {
-        let at_work = Arc::new(Semaphore::new(at_work));
-        Self { at_work, waiting: AtomicUsize::new(0), waiting_max }
+        Self {
+            at_work: Arc::new(Semaphore::new(at_work)),
+            waiting: AtomicUsize::new(0),
+            waiting_max,
+            of_one_address: at_work.div_ceil(2),
+            addresses: Mutex::default(),
+        }
     }
 
-    /// Waits for a turn, which ends when the permit is dropped. Fails at once if too many wait.
-    async fn take(&self) -> Result<OwnedSemaphorePermit, WebError> {
-        if let Ok(turn) = self.at_work.clone().try_acquire_owned() {
-            return Ok(turn);
+    /// The turns of one address.
+    fn own(&self, from: Option<IpAddr>) -> Arc<Semaphore> {
+        let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
+        if addresses.len() >= ADDRESSES_KEPT {
+            addresses.retain(|_, own| Arc::strong_count(own) > 1);
+        }
+        let own = || Arc::new(Semaphore::new(self.of_one_address));
+        addresses.entry(Caller::of(from)).or_insert_with(own).clone()
+    }
+
+    /// Waits for a turn, which ends when its permits are dropped. Fails at once if too many wait.
+    async fn take(&self, from: Option<IpAddr>) -> Result<Turn, WebError> {
+        let (own, all) = (self.own(from), self.at_work.clone());
+        if let Ok(own) = own.clone().try_acquire_owned()
+            && let Ok(of_all) = all.clone().try_acquire_owned()
+        {
+            return Ok((own, of_all));
         }
         let queue = Queue(&self.waiting);
         if queue.0.fetch_add(1, Ordering::Relaxed) >= self.waiting_max {
             return Err(WebError::Busy);
         }
-        self.at_work.clone().acquire_owned().await.map_err(|_| WebError::Busy)
+        let busy = |_| WebError::Busy;
+        let own = own.acquire_owned().await.map_err(busy)?;
+        Ok((own, all.acquire_owned().await.map_err(busy)?))
     }
 
     /// Runs work on a thread that may block, in a turn. The turn lasts as long as the work does, also
     /// when the client has disconnected.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
+        from: Option<IpAddr>,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, WebError> {
-        let turn = self.take().await?;
+        let turn = self.take(from).await?;
         let working = move || {
             let _turn = turn;
             work()
@@ -76,7 +110,7 @@ mod tests {
         let asked = {
             let turns = turns.clone();
             tokio::spawn(async move {
-                turns.run(move || (begun.send(()).is_ok(), door.recv().is_ok())).await
+                turns.run(None, move || (begun.send(()).is_ok(), door.recv().is_ok())).await
             })
         };
         begins.recv().unwrap();
@@ -84,7 +118,37 @@ mod tests {
         assert!(asked.await.unwrap_err().is_cancelled());
         assert_eq!(turns.at_work.available_permits(), 0);
         open.send(()).unwrap();
-        assert_eq!(turns.run(|| 7).await.unwrap(), 7);
+        assert_eq!(turns.run(None, || 7).await.unwrap(), 7);
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn one_address_has_half_of_the_turns() {
+        let turns = Arc::new(Turns::new(2, 10));
+        let address = |n: u8| Some(IpAddr::from([192, 0, 2, n]));
+        let (open, door) = mpsc::channel::<()>();
+        let flood: Vec<_> = {
+            let door = Arc::new(Mutex::new(door));
+            let one = |_| {
+                let (turns, door) = (turns.clone(), door.clone());
+                tokio::spawn(async move {
+                    turns.run(address(1), move || door.lock().unwrap().recv().is_ok()).await
+                })
+            };
+            (0..4).map(one).collect()
+        };
+        while turns.waiting.load(Ordering::Relaxed) < 3 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(turns.run(address(2), || 7).await.unwrap(), 7);
+        (0..4).for_each(|_| open.send(()).unwrap());
+        for one in flood {
+            assert!(one.await.unwrap().unwrap());
+        }
+        // Who has nothing under way is forgotten.
+        for n in 0..=u8::MAX {
+            turns.run(address(n), || ()).await.unwrap();
+        }
+        assert!(turns.addresses.lock().unwrap().len() <= ADDRESSES_KEPT);
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -93,7 +157,7 @@ mod tests {
         let (open, door) = mpsc::channel::<()>();
         let first = {
             let turns = turns.clone();
-            tokio::spawn(async move { turns.run(move || door.recv().is_ok()).await })
+            tokio::spawn(async move { turns.run(None, move || door.recv().is_ok()).await })
         };
         let waiting: Vec<_> = (0..2)
             .map(|n| {
@@ -102,14 +166,14 @@ mod tests {
                     while turns.at_work.available_permits() > 0 {
                         tokio::time::sleep(Duration::from_millis(1)).await;
                     }
-                    turns.run(move || n).await
+                    turns.run(None, move || n).await
                 })
             })
             .collect();
         while turns.waiting.load(Ordering::Relaxed) < 2 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        assert!(matches!(turns.run(|| ()).await, Err(WebError::Busy)));
+        assert!(matches!(turns.run(None, || ()).await, Err(WebError::Busy)));
         open.send(()).unwrap();
         assert!(first.await.unwrap().unwrap());
         for (n, served) in waiting.into_iter().enumerate() {

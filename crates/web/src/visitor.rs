@@ -1,5 +1,7 @@
 //! The person who sends a request: language, role, and the token for their forms.
 
+use std::net::IpAddr;
+
 use nenrin_lang::Lang;
 
 use crate::Role;
@@ -23,6 +25,8 @@ pub(crate) struct Visitor {
     pub(crate) replay: String,
     /// Path and query of this request.
     pub(crate) here: String,
+    /// Where the request comes from.
+    pub(crate) from: Option<IpAddr>,
     pub(crate) now_s: i64,
 }
 

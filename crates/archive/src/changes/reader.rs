@@ -12,7 +12,7 @@ use std::{
 use nenrin_extract::{
     ContentKind, ExtractLimits, changed_line, content_kind, decode_content, page_links,
 };
-use nenrin_state::{PageFilter, PageId, State, StateError, Summary};
+use nenrin_state::{PageChange, PageFilter, PageId, State, StateError, Summary};
 use nenrin_store::Store;
 use nenrin_urls::{CanonicalUrl, VersionId};
 
@@ -136,6 +136,12 @@ impl ChangeReader {
             }
         }
         Ok(listed)
+    }
+
+    /// The newest change that a filter lets through, whenever it was.
+    pub fn newest(&self, filter: ChangeFilter) -> Result<Option<PageChange>, StateError> {
+        let any = ChangeFilter { from_s: 0, before: None, limit: 1, ..filter };
+        Ok(list(&*self.state, &any)?.items.pop().map(|one| one.change))
     }
 
     /// What these versions say, as far as it can be read in this time; the others follow.

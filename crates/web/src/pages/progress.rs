@@ -216,7 +216,7 @@ impl Watch {
             (self.shared.clone(), self.visitor.clone(), self.id.clone());
         visitor.now_s = (shared.app.now_s)();
         let at_work = shared.clone();
-        let made = shared.turns.run(move || {
+        let made = shared.turns.run(visitor.from, move || {
             let site = site::find(&at_work.app, &id)?;
             site::parts(&at_work.app, &visitor, &site)
         });
