@@ -124,7 +124,9 @@ fn what_changed_is_listed_by_time_and_between_two_dates() {
     nenrin.run(&["diff", "--site", "1", DATES[0]]).expect_said(2, &["two dates"]);
     nenrin.run(&["diff", "--site", "1", "then", "now"]).expect_said(2, &["not a date"]);
     nenrin.run(&["diff", DATES[0], DATES[1]]).expect_said(2, &["--site"]);
-    nenrin.run(&["changes"]).expect_said(0, &["--since 365d"]);
+    nenrin.run(&["changes"]).expect_said(0, &["--since 2024-04-01"]);
+    nenrin.run(&["changes", "--since", "2024-04-01"]).expect_said(0, &["2024-04-01 (UTC)"]);
+    nenrin.run(&["changes", "--since", "soon"]).expect_said(2, &["neither a duration nor a date"]);
     let all = ["changes", "--since", "3650d", "--site", "mirrored.test", "--limit", "1000"];
     let text = nenrin.run(&all).expect(0).text();
     assert!(text.contains("2024-03-01 (UTC)\n  mirrored.test\n"), "{text}");

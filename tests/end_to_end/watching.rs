@@ -96,9 +96,7 @@ fn a_page_is_exported_as_one_file_and_shells_are_completed() {
     let top = site.top();
     nenrin.run(&["collect", &top, "--allow-private"]).expect(0);
     let file = nenrin.file("page.html", "");
-    nenrin
-        .run(&["export", "page", &top, "-o", &file])
-        .expect_said(0, &["1 parts in it, 0 missing"]);
+    nenrin.run(&["export", "page", &top, "-o", &file]).expect_said(0, &["1 part in it, 0 missing"]);
     let page = std::fs::read_to_string(&file).unwrap();
     assert!(page.contains("data:text/css;charset=utf-8;base64,"), "{page}");
     assert!(!page.contains("bad()") && page.contains("hello"), "{page}");

@@ -202,7 +202,7 @@ impl Probe {
     }
 
     /// Whether no page was seen yet that looks otherwise: then all may be shells that scripts fill.
-    pub fn is_untried(&self) -> bool {
+    pub(crate) fn is_untried(&self) -> bool {
         self.wants_top() && !self.has_other
     }
 

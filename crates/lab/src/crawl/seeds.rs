@@ -176,7 +176,7 @@ mod tests {
         (570, 8),
         // Pages of a shell that stayed as they were counted as pages that look otherwise.
         (727, 8),
-        // The law held a server to its look before any other page of it was known.
+        // The law held a server to its look before any real page was seen after it.
         (553, 1),
     ];
 

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use nenrin_crawl::{ServerLearning, Trap};
+use nenrin_crawl::{Look, ServerLearning, Trap};
 use nenrin_state::{
     Change, Outcome, PageFilter, PageId, PageRecord, ServerId, State, StateError, VisitCommit,
 };
@@ -20,14 +20,16 @@ const COMPARED_MIN: u32 = 60;
 const RIGHT_MIN: u32 = 10;
 
 /// The law: what is not the page is not a version of it. A page that does not exist is never taken once
-/// the server's look for such pages is known, and that other pages look otherwise; a real page is never
-/// called gone; a challenge is a refusal; a change of a counter alone is noise; traps end, and are counted; a sitemap is believed
+/// the server's look for such pages is known and a real page was seen after it, which looks otherwise; a
+/// real page is never called gone; a challenge is a refusal; a change of a counter alone is noise; traps end, and are counted; a sitemap is believed
 /// when it is honest, and never when it says "now" of everything.
 #[derive(Debug, Default)]
 pub struct Judgement {
-    /// Servers whose look for missing pages is committed, with something to compare it with, and when it
-    /// first was. A visit that was made before may be committed later.
+    /// Servers whose look for missing pages is committed, and when it first was. A visit that was made
+    /// before may be committed later.
     looks: BTreeMap<ServerId, i64>,
+    /// When a real page was first seen after that. Until then all pages may be shells.
+    real: BTreeMap<ServerId, i64>,
     /// What was broken.
     pub findings: Findings,
 }
@@ -39,8 +41,11 @@ impl Judgement {
             && note.name == "probe"
         {
             let notes = [(note.name.clone(), note.value.clone())].into();
-            let probe = ServerLearning::of(&notes).probe;
-            if probe.is_disguised() && !probe.is_untried() {
+            let known = match ServerLearning::of(&notes).probe.look {
+                Look::Page(_) | Look::Redirect(_) => true,
+                Look::Unknown | Look::Honest => false,
+            };
+            if known {
                 self.looks.entry(note.server).or_insert(now_s);
             }
         }
@@ -49,13 +54,24 @@ impl Judgement {
     /// A visit is committed, and this is the truth behind its answer.
     pub fn visited(&mut self, web: &Web, url: &CanonicalUrl, visit: &VisitCommit, truth: Truth) {
         let server = visit.page.number().map(PageId::server);
+        let is_after = |times: &BTreeMap<ServerId, i64>| {
+            server.and_then(|server| times.get(&server)).is_some_and(|&s| visit.at_s > s)
+        };
         let shell = Web::server_of(url).is_some_and(|s| web.oddity(s) == Oddity::Shell);
         if truth.missing
             && visit.version.is_some()
-            && server.and_then(|server| self.looks.get(&server)).is_some_and(|&s| visit.at_s > s)
+            && is_after(&self.looks)
+            && is_after(&self.real)
             && !shell
         {
             self.findings.note(|| format!("{url} does not exist and was taken as a version"));
+        }
+        if !truth.missing
+            && visit.version.is_some()
+            && is_after(&self.looks)
+            && let Some(server) = server
+        {
+            self.real.entry(server).or_insert(visit.at_s);
         }
         if !truth.missing && visit.outcome == Outcome::Gone && web.exists(url) {
             self.findings.note(|| format!("{url} exists and was called gone: {:?}", visit.reason));
