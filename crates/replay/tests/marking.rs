@@ -73,6 +73,8 @@ async fn selected_text_of_an_archived_page_is_led_to_the_form_of_watches() {
         };
         press(&mut browser, (80.0, top + 50.0), 3).await;
         browser.until(&format!("{link}.getBoundingClientRect().width > 20")).await;
+        // Two of the three clicks select a word, and the link follows each selection.
+        browser.until(&format!("{link}.getAttribute('href').endsWith('more')")).await;
         let place = middle(&mut browser, link).await;
         press(&mut browser, place, 1).await;
         browser.until("location.pathname === '/watches/new'").await;
