@@ -26,7 +26,7 @@ pub(crate) struct SearchArgs {
     #[arg(long, value_name = "DATE..DATE")]
     pub vanished: Option<String>,
     /// At most this many pages.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = whole::<usize>)]
     pub limit: usize,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct LogArgs {
     #[arg(long)]
     pub visits: bool,
     /// Most rows shown, newest first.
-    #[arg(long, value_name = "N", default_value_t = 50)]
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = whole::<usize>)]
     pub limit: usize,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct PagesArgs {
     #[arg(long, value_name = "SITE", add = sites())]
     pub site: Option<String>,
     /// Most pages listed.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<usize>)]
     pub limit: Option<usize>,
 }
 
@@ -91,6 +91,11 @@ pub(crate) struct CatArgs {
     pub decode: bool,
 }
 
+/// A number without a fraction, not below 0.
+pub(super) fn whole<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a whole number from 0 on; write one like 20"))
+}
+
 fn number(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
     number.ok_or_else(|| format!("`{text}` is not a number; write one like 90 or 12.5"))
@@ -117,7 +122,7 @@ pub(crate) struct ChangesArgs {
     #[arg(long)]
     pub all_files: bool,
     /// Most changes listed, newest first.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<usize>)]
     pub limit: usize,
 }
 
@@ -133,7 +138,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, requires = "site")]
     pub all_files: bool,
     /// With --site: most pages listed.
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = whole::<usize>)]
     pub limit: usize,
     /// As of this date; the version before the newest by default.
     #[arg(long, value_name = "DATE", value_parser = last_second)]
@@ -142,7 +147,7 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "DATE", value_parser = last_second)]
     pub to: Option<i64>,
     /// Lines shown around a change.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<usize>)]
     pub context: usize,
 }
 
@@ -159,7 +164,7 @@ pub(crate) enum WatchCommand {
     #[command(after_help = example("nenrin watch remove 3"))]
     Remove {
         /// Its number, as `watch list` shows it.
-        #[arg(value_name = "NUMBER")]
+        #[arg(value_name = "NUMBER", value_parser = whole::<u32>)]
         watch: u32,
     },
 }
@@ -176,7 +181,7 @@ pub(crate) struct WatchAddArgs {
     #[arg(long, value_name = "CSS")]
     pub selector: Option<String>,
     /// Which of them, from 1; all by default.
-    #[arg(long, value_name = "N", requires = "selector", default_value_t = 0)]
+    #[arg(long, value_name = "N", requires = "selector", default_value_t = 0, value_parser = whole::<u32>)]
     pub nth: u32,
     /// Report only when the part appears.
     #[arg(long, group = "on")]

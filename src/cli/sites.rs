@@ -7,7 +7,7 @@ use nenrin_state::{Bytes, Removal, ScheduleBy, Thinning};
 use nenrin_structure::RoundsBy;
 use nenrin_urls::Scope;
 
-use super::example;
+use super::{example, reading::whole};
 use crate::completions::{policies, sites};
 
 #[derive(Debug, Subcommand)]
@@ -139,17 +139,23 @@ pub(crate) struct SiteRestoreArgs {
     pub reason: String,
 }
 
+fn depth(text: &str) -> Result<u32, String> {
+    whole(text).and_then(
+        |depth| if depth > 0 { Ok(depth) } else { Err("the top page has depth 1".into()) },
+    )
+}
+
 /// The conditions of a site that were given.
 #[derive(Debug, Default, Args)]
 pub(crate) struct ConditionArgs {
     /// How many links are followed from a top page; the top page itself has depth 1.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = depth)]
     pub depth: Option<u32>,
     /// Which pages belong to the site: list, prefix, host, domain or any.
     #[arg(long, value_name = "SCOPE")]
     pub scope: Option<Scope>,
     /// Visit at most this many pages in a round.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>)]
     pub max_pages: Option<u64>,
     /// Time from the beginning of one round to the next.
     #[arg(long, value_name = "D")]
@@ -165,7 +171,7 @@ pub(crate) struct ConditionArgs {
     #[arg(long, value_name = "POLICY", add = policies(), conflicts_with_all = ["period", "manual"])]
     pub policy: Option<PolicySpec>,
     /// Most visits a day on pages' own schedules; 0 for no limit.
-    #[arg(long, value_name = "N", conflicts_with_all = ["period", "manual"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["period", "manual"], value_parser = whole::<u64>)]
     pub visits_per_day: Option<u64>,
     /// Shortest time between two visits to a page.
     #[arg(long, value_name = "D", conflicts_with_all = ["period", "manual"])]

@@ -133,7 +133,7 @@ pub(super) async fn collect_rounds(
                 bar.set_length(done + waiting.saturating_sub(1));
                 bar.set_position(done);
                 bar.set_message(format!(
-                    "{} changed, {} same, {} trouble  {url}",
+                    "{} new or changed, {} same, {} without content  {url}",
                     seen.get(&Outcome::Changed).unwrap_or(&0),
                     seen.get(&Outcome::Same).unwrap_or(&0)
                         + seen.get(&Outcome::NotModified).unwrap_or(&0),

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use nenrin_archive::{Archive, digits14};
+use nenrin_archive::{Archive, counted, digits14};
 use nenrin_lab::demo::{DAY, DemoSite};
 use nenrin_state::{Schedule, SiteId};
 use nenrin_urls::CanonicalUrl;
@@ -42,11 +42,9 @@ async fn collect_and_serve(
     let tell = |line: String| if context.json { Ok(()) } else { say(line) };
     tell(format!("The Ring, a newspaper that exists only here: {}", site.top()))?;
     if !args.once {
-        let rounds = args.rounds;
-        tell(format!(
-            "The interface opens after {rounds} issues, in about {} seconds.",
-            u64::from(rounds) * BETWEEN_ISSUES.as_secs()
-        ))?;
+        let (rounds, pause_s) = (u64::from(args.rounds), BETWEEN_ISSUES.as_secs());
+        let issues = counted(rounds, "issue");
+        tell(format!("The interface opens after {issues}, in about {} s.", rounds * pause_s))?;
     }
     for issue in 1..=args.rounds {
         if issue > 1 {
@@ -59,12 +57,11 @@ async fn collect_and_serve(
         let collected = collect::collect_rounds(context, archive, &[id]).await?;
         let counts = collected.counts();
         tell(format!(
-            "issue {issue}: {:>3} visits, {:>3} changed, {:>3} unchanged, {:>3} new page{}",
+            "issue {issue}: {:>3} visits, {:>3} new, {:>3} changed, {:>3} unchanged",
             counts.visits(),
-            counts.changed,
+            counts.first,
+            counts.changed_again(),
             counts.same + counts.not_modified,
-            counts.new_pages,
-            if counts.new_pages == 1 { "" } else { "s" },
         ))?;
     }
     let top = CanonicalUrl::parse(&site.top()).context("the demo site has a URL")?;

@@ -41,9 +41,10 @@ pub(crate) fn import(context: &Context, args: &ImportMirrorArgs) -> anyhow::Resu
         }))?;
     } else {
         say(format!(
-            "{files} files as of {}: {} changed, {} same, {} gone, {known} known already; {} read, {} stored, in {:.1} s",
+            "{files} files as of {}: {} new, {} changed, {} same, {} gone, {known} known already; {} read, {} stored, in {:.1} s",
             readable_date(args.at),
-            counts.changed,
+            counts.first,
+            counts.changed_again(),
             counts.same,
             counts.gone,
             readable_bytes(counts.received_bytes),

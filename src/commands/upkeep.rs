@@ -40,6 +40,7 @@ pub(super) fn verify(context: &Context, args: &VerifyArgs) -> anyhow::Result<Exi
         accepted = archive.accept_loss(&verified, clock::now_s())?;
         verified = archive.verify(args.deep, &mut bar.progress())?;
     }
+    verified.search = nenrin_search::damage(archive.folder());
     bar.finish();
     let exit = if verified.is_sound() { Exit::Done } else { Exit::Damaged };
     if context.json {

@@ -276,3 +276,32 @@ fn sites_of_a_damaged_state_keep_their_names_and_conditions() {
     assert_eq!(lost(&folder, &shown), 0);
     assert_eq!(lost(&folder, &kept), kept.len() - shown.len(), "what was denied stays denied");
 }
+
+/// The engine finds nothing wrong with a row whose bytes make no sense: it must be read to see it.
+#[test]
+fn rows_that_make_no_sense_are_found_and_reindex_makes_them_again() {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = parent.path().join("archive");
+    let kept = archive(&folder);
+    let pristine = files(&folder);
+    for (file, sql) in [
+        ("packs.index", "UPDATE versions SET places = x'ff'"),
+        ("state.sqlite", "UPDATE visits SET visits = x'ff'"),
+    ] {
+        put_back(&folder, &pristine);
+        let database = rusqlite::Connection::open(folder.join(file)).unwrap();
+        assert!(database.execute(sql, []).unwrap() > 0, "{file}");
+        drop(database);
+        let checked = Archive::open(&folder, &OpenOptions::checking()).unwrap();
+        let found = checked.verify(false, &mut |_, _| {}).unwrap();
+        let advice = found.text(false).pop().unwrap_or_default();
+        assert!(advice.starts_with("not sound") && advice.contains("`nenrin reindex`"), "{advice}");
+        assert!(!advice.contains("--repair"), "parity does not restore it: {advice}");
+        drop(checked);
+        let archive = Archive::open(&folder, &OpenOptions::rebuilding()).unwrap();
+        archive.reindex(3, 0, &mut |_, _| {}).unwrap();
+        drop(archive);
+        assert!(is_sound(&folder), "{file}");
+        assert_eq!(lost(&folder, &kept), 0, "{file}");
+    }
+}

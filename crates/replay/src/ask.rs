@@ -9,6 +9,8 @@ use nenrin_urls::{CanonicalUrl, PostedUrl};
 pub(crate) struct Ask {
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
+    /// The reader's address.
+    pub(crate) from: Option<std::net::IpAddr>,
     /// The interface's origin, as this reader can reach it.
     pub(crate) interface: Option<String>,
     /// Method and body of a request that is not a GET.

@@ -96,7 +96,7 @@ mod tests {
             headers.insert("sec-fetch-dest", HeaderValue::from_static("document"));
         }
         let uri = "/web/2024/http://e.com/".parse().unwrap();
-        judge(&options, &Ask { uri, headers, interface: None, posted: None })
+        judge(&options, &Ask { uri, headers, from: None, interface: None, posted: None })
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod head;
 mod host_check;
 mod hosted;
 mod language;
+mod makers;
 mod memento;
 mod memory;
 mod modifier;

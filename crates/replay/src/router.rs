@@ -1,11 +1,11 @@
 //! The routes, and how a request gets to a thread that may wait for the disk.
 
-use std::sync::Arc;
+use std::{net::SocketAddr, sync::Arc};
 
 use axum::{
     Router,
     body::Body,
-    extract::State as Shared,
+    extract::{ConnectInfo, State as Shared},
     http::{HeaderValue, Method, Request, Response, StatusCode, header},
     middleware::{self, Next},
     routing::{any, get},
@@ -84,12 +84,12 @@ async fn made(
     method: Method,
     work: impl FnOnce(&Replay, &Ask, &Method) -> Result<Answer, ReplayError> + Send + 'static,
 ) -> Answer {
-    // The semaphore is never closed, so a permit always comes. It lasts as long as the work does, also
-    // when the reader has disconnected.
-    let permit = replay.makers.clone().acquire_owned().await;
+    // The line is never closed, so a turn always comes. It lasts as long as the work does, also when
+    // the reader has disconnected.
+    let turn = replay.makers.turn(ask.from).await;
     let is_head = method == Method::HEAD;
     let answered = tokio::task::spawn_blocking(move || {
-        let _permit = permit;
+        let _turn = turn;
         work(&replay, &ask, &method).unwrap_or_else(|error| refused(&replay, &ask, &error))
     });
     let answer = answered.await.unwrap_or_else(|error| {
@@ -148,7 +148,9 @@ fn refused(replay: &Replay, ask: &Ask, error: &ReplayError) -> Answer {
 async fn read(request: Request<Body>) -> Result<(Ask, Method), Answer> {
     let (parts, body) = request.into_parts();
     let method = parts.method;
-    let mut ask = Ask { uri: parts.uri, headers: parts.headers, interface: None, posted: None };
+    let from = parts.extensions.get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(from)| from.ip());
+    let mut ask =
+        Ask { uri: parts.uri, headers: parts.headers, from, interface: None, posted: None };
     if PostedUrl::has_address(method.as_str()) {
         let body = axum::body::to_bytes(body, MAX_POSTED_BYTES).await;
         let too_long = |_| plain(StatusCode::PAYLOAD_TOO_LARGE, "more than 1 MiB is not archived");

@@ -13,6 +13,7 @@ use crate::{
     Archive, Capture, ReplayError, ReplayOptions,
     answer::{PageCache, headers::Guard},
     choose::Choice,
+    makers::Makers,
     modifier::Modifier,
     origins::Origins,
 };
@@ -25,9 +26,7 @@ pub(crate) struct Replay {
     pub(crate) origins: Option<Arc<Origins>>,
     pub(crate) guard: Guard,
     pub(crate) cache: PageCache,
-    /// Limits how many answers are made at once. Making one takes a processor and a few megabytes:
-    /// more than there are processors would take memory and gain nothing.
-    pub(crate) makers: Arc<tokio::sync::Semaphore>,
+    pub(crate) makers: Makers,
 }
 
 impl Replay {
@@ -39,7 +38,7 @@ impl Replay {
             guard: Guard::new(&options, origins.as_deref()),
             origins,
             cache: PageCache::new(options.cache_bytes),
-            makers: Arc::new(tokio::sync::Semaphore::new(makers())),
+            makers: Makers::new(processors()),
             options,
         }
     }
@@ -56,7 +55,7 @@ impl Replay {
     }
 }
 
-fn makers() -> usize {
+fn processors() -> usize {
     std::thread::available_parallelism().map_or(2, std::num::NonZero::get).max(2)
 }
 

@@ -297,14 +297,26 @@ impl Rule {
     }
 }
 
+impl Reason {
+    /// The rate, if enough was seen to name it to a person: less than one change says nothing.
+    pub fn rate_if_known(&self) -> Option<f64> {
+        self.rate_per_day.filter(|_| self.confidence >= confidence_of(1))
+    }
+}
+
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let interval = about(self.interval_s);
-        match self.rate_per_day.map(|rate| often(rate, self.confidence)) {
-            Some(changes) if matches!(self.rule, Rule::Worth | Rule::Estimate) => {
+        let goes_by_rate = matches!(self.rule, Rule::Worth | Rule::Estimate);
+        match self.rate_if_known().map(|rate| often(rate, self.confidence)) {
+            Some(changes) if goes_by_rate => {
                 write!(f, "{changes}, so it is visited every {interval}")?;
             }
             Some(changes) => write!(f, "{}: every {interval}; {changes}", self.rule.text())?,
+            None if goes_by_rate => write!(
+                f,
+                "too little was seen yet to know how often it changes; it is visited every {interval}"
+            )?,
             None => write!(f, "{}: every {interval}", self.rule.text())?,
         }
         let percent = (self.neighbours.unwrap_or(0.0) * 100.0).round();

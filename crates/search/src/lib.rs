@@ -37,7 +37,7 @@ pub use background::Keeping;
 pub use blame::{Blame, BlamedBlock, blame};
 pub use error::SearchError;
 pub use history::{STILL, Slot, Span};
-pub use index::{Order, delete as delete_index};
+pub use index::{Order, damage, delete as delete_index};
 pub use keeper::{Keeper, Step};
 pub use language::Language;
 pub use page_kind::PageKind;

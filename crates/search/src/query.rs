@@ -142,7 +142,7 @@ enum Mistake {
 }
 
 impl QueryError {
-    /// The query, a line that points at the mistake, and what is wrong.
+    /// What is wrong, then the query and a line that points at the mistake.
     pub fn pointed(&self, query: &str) -> String {
         let message = self.message(Lang::En);
         if query.trim().is_empty() {
@@ -491,6 +491,14 @@ mod tests {
             query.clauses.iter().map(|c| (c.any.len(), c.is_excluded)).collect();
         assert_eq!(shape, [(1, false), (1, true), (2, false), (1, true)]);
         assert_eq!(leaves("「年輪 の」")[0].1, "年 輪 の");
+    }
+
+    #[test]
+    fn a_mistake_is_pointed_at() {
+        let pointed = |query: &str| Query::parse(query).unwrap_err().pointed(query);
+        let shown = pointed("oak at:soon");
+        assert!(shown.ends_with("\n  oak at:soon\n         ^^^^"), "{shown}");
+        assert_eq!(pointed(" "), "write a word to search for");
     }
 
     #[test]

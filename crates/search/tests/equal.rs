@@ -210,9 +210,12 @@ fn a_damaged_or_half_deleted_index_is_built_anew() {
         },
         &|| std::fs::write(at.join("words").join("meta.json"), b"{").unwrap(),
     ];
-    for damage in damages {
+    for (n, damage) in damages.into_iter().enumerate() {
         damage();
+        let is_found = nenrin_search::damage(folder.path()).is_some();
+        assert_eq!(is_found, n > 0, "{n}: an index that was never made is not damaged");
         let search = index(&world.archive);
+        assert_eq!(nenrin_search::damage(folder.path()), None, "{n}");
         assert_eq!(count(&search, "tree"), found);
         world.check(&search, 20);
     }

@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     /// Turns for pages and for the API.
     pub(crate) turns: Turns,
+    /// Turns for those among them that read the content of versions, which takes long.
+    pub(crate) reading: Turns,
     /// Turns to check a password: one at a time, since hashing takes a processor and 19 MB.
     pub(crate) passwords: Turns,
     pub(crate) downloads: Downloads,
@@ -54,7 +56,20 @@ pub(crate) struct Shared {
     pub(crate) watchers: Arc<tokio::sync::Semaphore>,
 }
 
+/// Parts of paths whose answers read the content of versions.
+const READING: [&str; 7] =
+    ["blame", "between", "changes", "feed.atom", "picture", "search", "search.atom"];
+
 impl Shared {
+    /// The turns for a path: of a page or of the API, with its query or without.
+    pub(crate) fn turns_for(&self, path: &str) -> &Turns {
+        let path = path.split('?').next().unwrap_or_default();
+        match path.split('/').any(|part| READING.contains(&part)) {
+            true => &self.reading,
+            false => &self.turns,
+        }
+    }
+
     /// Checks a password in its turn. Whoever has to wait hears so at once, without one.
     pub(crate) async fn check_password(
         self: &Arc<Self>,

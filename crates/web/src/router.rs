@@ -34,6 +34,11 @@ type Id = Path<String>;
 const PAGES_AT_ONCE: usize = 8;
 /// Pages that may wait: a few seconds of work.
 const PAGES_WAITING_MAX: usize = 200;
+/// Answers made at once that read the content of versions: each takes a processor, and one must be left
+/// for the others.
+const READING_AT_ONCE: usize = 2;
+/// Those that may wait.
+const READING_WAITING_MAX: usize = 100;
 /// Passwords that may wait to be checked: about a second of work.
 const PASSWORDS_WAITING_MAX: usize = 16;
 
@@ -43,6 +48,7 @@ pub fn router(app: WebApp) -> Router {
         app,
         sessions: Sessions::default(),
         turns: Turns::new(PAGES_AT_ONCE, PAGES_WAITING_MAX),
+        reading: Turns::new(READING_AT_ONCE, READING_WAITING_MAX),
         passwords: Turns::new(1, PASSWORDS_WAITING_MAX),
         downloads: Downloads::default(),
         structures: Arc::default(),
@@ -118,7 +124,8 @@ async fn run(
     work: impl FnOnce(&Arc<Shared>, &Visitor) -> Result<Response, WebError> + Send + 'static,
 ) -> Response {
     let (at_work, asker) = (shared.clone(), visitor.clone());
-    let answer = shared.turns.run(visitor.from, move || work(&at_work, &asker)).await;
+    let answer =
+        shared.turns_for(&visitor.here).run(visitor.from, move || work(&at_work, &asker)).await;
     answer.flatten().unwrap_or_else(|error| layout::error(&visitor, &error))
 }
 

@@ -346,6 +346,19 @@ mod tests {
     }
 
     #[test]
+    fn the_password_of_readers_does_not_end_the_count_of_wrong_guesses() {
+        let (sessions, options) = (Sessions::default(), options());
+        let guesser = Some(IpAddr::from([192, 0, 2, 1]));
+        for (password, wait_s) in [("look", 2), ("right", 0)] {
+            (1..FREE_TRIES).for_each(|_| sessions.remember_guess(guesser, 0));
+            assert!(matches!(sessions.log_in(&options, password, guesser, 0), LogIn::Done(_)));
+            sessions.remember_guess(guesser, 0);
+            assert_eq!(sessions.wait_s(guesser, 0), wait_s, "{password}");
+            locked(&sessions.held).guesses.clear();
+        }
+    }
+
+    #[test]
     fn a_guesser_is_not_told_which_passwords_programs_use() {
         let (sessions, options) = (Sessions::default(), options());
         let (owner, guesser) = (IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2]));

@@ -1,8 +1,8 @@
 //! Limits on work that may block: how much runs at once, and how much may wait.
 //!
-//! Pages, passwords and answers for programs have turns of their own, so that a flood of one kind does
-//! not delay the others. One address has at most half of the turns, so that its flood delays others
-//! little.
+//! Passwords, and answers that read the content of many versions, have turns of their own, so that a
+//! flood of these does not delay the others. One address has at most half of the turns and of the places
+//! to wait, so that its flood delays others little and never sends them away.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +26,13 @@ pub(crate) struct Turns {
     waiting: AtomicUsize,
     waiting_max: usize,
     of_one_address: usize,
-    addresses: Mutex<BTreeMap<Caller, Arc<Semaphore>>>,
+    addresses: Mutex<BTreeMap<Caller, Arc<Own>>>,
+}
+
+/// The turns of one address.
+struct Own {
+    at_work: Arc<Semaphore>,
+    waiting: AtomicUsize,
 }
 
 /// A turn, of an address and of all.
@@ -45,30 +51,30 @@ impl Turns {
     }
 
     /// The turns of one address.
-    fn own(&self, from: Option<IpAddr>) -> Arc<Semaphore> {
+    fn own(&self, from: Option<IpAddr>) -> Arc<Own> {
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         if addresses.len() >= ADDRESSES_KEPT {
-            addresses.retain(|_, own| Arc::strong_count(own) > 1);
+            addresses
+                .retain(|_, own| Arc::strong_count(own) > 1 || Arc::strong_count(&own.at_work) > 1);
         }
-        let own = || Arc::new(Semaphore::new(self.of_one_address));
+        let at_work = || Arc::new(Semaphore::new(self.of_one_address));
+        let own = || Arc::new(Own { at_work: at_work(), waiting: AtomicUsize::new(0) });
         addresses.entry(Caller::of(from)).or_insert_with(own).clone()
     }
 
     /// Waits for a turn, which ends when its permits are dropped. Fails at once if too many wait.
     async fn take(&self, from: Option<IpAddr>) -> Result<Turn, WebError> {
         let (own, all) = (self.own(from), self.at_work.clone());
-        if let Ok(own) = own.clone().try_acquire_owned()
+        if let Ok(of_own) = own.at_work.clone().try_acquire_owned()
             && let Ok(of_all) = all.clone().try_acquire_owned()
         {
-            return Ok((own, of_all));
+            return Ok((of_own, of_all));
         }
-        let queue = Queue(&self.waiting);
-        if queue.0.fetch_add(1, Ordering::Relaxed) >= self.waiting_max {
-            return Err(WebError::Busy);
-        }
+        let _own = Queue::enter(&own.waiting, self.waiting_max.div_ceil(2))?;
+        let _all = Queue::enter(&self.waiting, self.waiting_max)?;
         let busy = |_| WebError::Busy;
-        let own = own.acquire_owned().await.map_err(busy)?;
-        Ok((own, all.acquire_owned().await.map_err(busy)?))
+        let of_own = own.at_work.clone().acquire_owned().await.map_err(busy)?;
+        Ok((of_own, all.acquire_owned().await.map_err(busy)?))
     }
 
     /// Runs work on a thread that may block, in a turn. The turn lasts as long as the work does, also
@@ -89,6 +95,16 @@ impl Turns {
 
 /// A waiting request; it leaves the queue also when the client disconnects.
 struct Queue<'a>(&'a AtomicUsize);
+
+impl<'a> Queue<'a> {
+    fn enter(waiting: &'a AtomicUsize, most: usize) -> Result<Self, WebError> {
+        let queue = Self(waiting);
+        match waiting.fetch_add(1, Ordering::Relaxed) < most {
+            true => Ok(queue),
+            false => Err(WebError::Busy),
+        }
+    }
+}
 
 impl Drop for Queue<'_> {
     fn drop(&mut self) {
@@ -123,7 +139,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn one_address_has_half_of_the_turns() {
-        let turns = Arc::new(Turns::new(2, 10));
+        let turns = Arc::new(Turns::new(2, 6));
         let address = |n: u8| Some(IpAddr::from([192, 0, 2, n]));
         let (open, door) = mpsc::channel::<()>();
         let flood: Vec<_> = {
@@ -139,6 +155,7 @@ mod tests {
         while turns.waiting.load(Ordering::Relaxed) < 3 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
+        assert!(matches!(turns.run(address(1), || 7).await, Err(WebError::Busy)));
         assert_eq!(turns.run(address(2), || 7).await.unwrap(), 7);
         (0..4).for_each(|_| open.send(()).unwrap());
         for one in flood {
@@ -153,7 +170,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn whoever_comes_to_a_full_queue_is_sent_away_and_the_rest_is_served() {
-        let turns = std::sync::Arc::new(Turns::new(1, 2));
+        let turns = Arc::new(Turns::new(1, 3));
         let (open, door) = mpsc::channel::<()>();
         let first = {
             let turns = turns.clone();

@@ -121,7 +121,7 @@ async fn failing_parts_of_others_are_listed_apart() {
     world.state.commit(&[Change::Visit(Box::new(failed))]).unwrap();
     let body = world.get("/sites/1").await.body;
     let (own, others) = body.split_once("from other servers").unwrap();
-    assert!(own.contains("Problems by cause") && !own.contains("tracker.example"), "{own}");
+    assert!(own.contains("Not collected, by cause") && !own.contains("tracker.example"), "{own}");
     assert!(others.contains("tracker.example"), "{others}");
 }
 

@@ -143,6 +143,7 @@ impl<'a> Intake<'a> {
         });
         self.recent.remember(mark, last);
         Ok(Taken::Visit(Box::new(VisitCommit {
+            is_first: page.version.is_none(),
             status: capture.status,
             reason: judged.reason,
             received_bytes: answer.body_bytes,

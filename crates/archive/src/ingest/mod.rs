@@ -108,9 +108,7 @@ impl Ingest<'_> {
 
     fn add(&mut self, visit: VisitCommit) -> Result<Outcome> {
         let outcome = visit.outcome;
-        self.counts.count(outcome);
-        self.counts.received_bytes += visit.received_bytes;
-        self.counts.stored_bytes += visit.stored_bytes;
+        self.counts.count(&visit);
         self.changes.push(Change::Visit(Box::new(visit)));
         if self.changes.len() >= BATCH {
             self.commit()?;

@@ -19,6 +19,8 @@ pub struct Verified {
     pub store: VerifyReport,
     /// What is wrong with the state, in words.
     pub state: Vec<String>,
+    /// What is wrong with the search index, in words, if somebody looked: the archive does not know it.
+    pub search: Option<String>,
     /// Versions that the state lists and no pack holds.
     pub missing: Vec<VersionId>,
     /// Versions in the packs that the state does not list: the process was stopped before it could.
@@ -66,7 +68,7 @@ impl Archive {
             unlisted = store.versions.saturating_sub(all + lost);
             (missing, examples) = (listed.missing.versions, listed.pages);
         }
-        Ok(Verified { store, state, missing, unlisted, accepted, examples })
+        Ok(Verified { store, state, search: None, missing, unlisted, accepted, examples })
     }
 }
 
@@ -83,7 +85,7 @@ fn in_words(checked: Result<Vec<String>>) -> Result<Vec<String>> {
 impl Verified {
     /// Whether nothing is damaged, but for what was accepted.
     pub fn is_sound(&self) -> bool {
-        self.store.is_sound() && self.state.is_empty()
+        self.store.is_sound() && self.state.is_empty() && self.search.is_none()
     }
 
     /// How many versions cannot be read.
@@ -94,7 +96,7 @@ impl Verified {
 
     /// For programs.
     pub fn as_json(&self, deep: bool) -> Value {
-        let Self { store, state, unlisted, accepted, .. } = self;
+        let Self { store, state, search, unlisted, accepted, .. } = self;
         let damage = |damage: &Damage| {
             json!({
                 "what": damage.what, "place": damage.place,
@@ -105,7 +107,7 @@ impl Verified {
             "sound": self.is_sound(), "packs": store.packs, "bytes": store.bytes,
             "versions": store.versions, "deep": deep,
             "damage": store.damage.iter().map(damage).collect::<Vec<_>>(),
-            "state": state, "unlisted": unlisted, "accepted": accepted,
+            "state": state, "search": search, "unlisted": unlisted, "accepted": accepted,
         })
     }
 
@@ -143,6 +145,7 @@ impl Verified {
             ));
         }
         lines.extend(self.state.iter().take(SHOWN_MAX).map(|wrong| format!("state: {wrong}")));
+        lines.extend(self.search.clone());
         if !self.accepted.is_empty() {
             let locations = counted(self.accepted.len() as u64, "damaged location");
             lines.push(format!("{locations} whose loss was accepted"));
@@ -176,6 +179,9 @@ impl Verified {
         }
         if !self.state.is_empty() {
             ways.push("`nenrin reindex` makes the state again from the packs");
+        }
+        if self.search.is_some() {
+            ways.push("`nenrin reindex --search` makes the search index again");
         }
         if self.lost() > 0 {
             ways.push("`nenrin verify --accept-loss` drops what cannot be read from the lists");

@@ -71,7 +71,7 @@ impl Collected {
 
     /// The rounds, one a row.
     pub fn table(&self, sites: &[Site]) -> Table {
-        let header = ["site"].into_iter().chain(ROUND_HEADER).chain(["new pages"]);
+        let header = ["site"].into_iter().chain(ROUND_HEADER).chain(["found"]);
         let mut table = Table::new(&header.collect::<Vec<_>>());
         for report in &self.reports {
             let mut row = vec![name_of(sites, report.site)];

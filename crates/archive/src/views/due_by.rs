@@ -54,11 +54,15 @@ fn in_japanese(why: &Why) -> String {
 fn planned(why: &Reason) -> String {
     let interval = span(why.interval_s);
     let rule = rule(why.rule);
-    let mut text = match why.rate_per_day.map(|rate| often(rate, why.confidence)) {
-        Some(changes) if matches!(why.rule, Rule::Worth | Rule::Estimate) => {
+    let goes_by_rate = matches!(why.rule, Rule::Worth | Rule::Estimate);
+    let mut text = match why.rate_if_known().map(|rate| often(rate, why.confidence)) {
+        Some(changes) if goes_by_rate => {
             format!("{changes}のため、{interval}ごとに訪問します")
         }
         Some(changes) => format!("{rule}（{interval}ごと）。{changes}"),
+        None if goes_by_rate => {
+            format!("変更頻度を知るにはまだ観測が足りません。{interval}ごとに訪問します")
+        }
         None => format!("{rule}（{interval}ごと）"),
     };
     let percent = (why.neighbours.unwrap_or(0.0) * 100.0).round();
@@ -139,7 +143,7 @@ mod tests {
             rule,
             interval_s: 5 * DAY_S + 25_920,
             rate_per_day,
-            confidence: 0.22,
+            confidence: 0.52,
             neighbours: None,
             busy_hours: None,
         }
@@ -171,12 +175,12 @@ mod tests {
         let why = Reason { neighbours: Some(0.12), ..reason(Rule::Worth, Some(2.7)) };
         assert_eq!(
             planned(&why),
-            "1日に約 2.7 回変わる見込み（確信度 22%）のため、5.3日ごとに訪問します。近くのページの変化により早めます（12%）"
+            "1日に約 2.7 回変わる見込み（確信度 52%）のため、5.3日ごとに訪問します。近くのページの変化により早めます（12%）"
         );
         let why = reason(Rule::UpperBound, Some(0.14));
         assert_eq!(
             planned(&why),
-            "めったに変わらない（5.3日ごと）。約7.1日ごとに変わる見込み（確信度 22%）"
+            "めったに変わらない（5.3日ごと）。約7.1日ごとに変わる見込み（確信度 52%）"
         );
         assert_eq!(
             in_japanese(&Why::Failed { times: 3 }),

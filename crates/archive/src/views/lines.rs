@@ -33,8 +33,9 @@ pub const PAGE_HEADER: [&str; 12] = [
 ];
 
 /// Column heads of what a round found.
-pub const ROUND_HEADER: [&str; 11] = [
+pub const ROUND_HEADER: [&str; 12] = [
     "visits",
+    "new",
     "changed",
     "same",
     "not modified",
@@ -48,10 +49,11 @@ pub const ROUND_HEADER: [&str; 11] = [
 ];
 
 /// What a round found, in the order of [`ROUND_HEADER`].
-pub fn round_cells(counts: &RoundCounts) -> [String; 11] {
+pub fn round_cells(counts: &RoundCounts) -> [String; 12] {
     [
         counts.visits().to_string(),
-        counts.changed.to_string(),
+        counts.first.to_string(),
+        counts.changed_again().to_string(),
         counts.same.to_string(),
         counts.not_modified.to_string(),
         counts.gone.to_string(),

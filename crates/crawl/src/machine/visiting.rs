@@ -321,6 +321,7 @@ impl Crawl {
             round: self.rounds.id(due.site).filter(|_| in_round),
             at_s,
             outcome,
+            is_first: page.version.is_none(),
             status: answer.map_or(0, |answer| answer.status),
             reason: verdict.reason,
             elapsed_ms: u32::try_from(elapsed_ms).unwrap_or(u32::MAX),

@@ -306,10 +306,7 @@ impl RunningRound {
 
     /// A visit of it goes to be committed.
     pub(super) fn count(&mut self, visit: &VisitCommit) {
-        self.counts.count(visit.outcome);
-        self.counts.received_bytes += visit.received_bytes;
-        self.counts.stored_bytes += visit.stored_bytes;
-        self.counts.trapped += visit.trapped;
+        self.counts.count(visit);
     }
 
     /// A visit of it is committed.

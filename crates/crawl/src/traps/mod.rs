@@ -38,7 +38,7 @@ const PAST_PAGES_MAX: u32 = 600;
 /// Pages of a server that may wait for their first visit before sitemaps add no more: some days of
 /// visits at a polite pace.
 const LISTED_WAITING_MAX: u64 = 200_000;
-/// The same for links, where all pages that were tried have shown that they are worth it.
+/// The same for links, once many pages were tried.
 const WAITING_MAX: u64 = 1_000_000;
 /// Links of a server of which little was seen yet: those of one very long page, and so many more for
 /// each page that was tried. A few pages cannot make a million known.

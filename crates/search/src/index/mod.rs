@@ -35,6 +35,22 @@ pub(crate) fn folder(archive: &Path) -> PathBuf {
     archive.join(FOLDER)
 }
 
+/// What is damaged in the index of an archive, given its folder; every byte is read. The next keeper
+/// finds it, too, and builds the index again.
+pub fn damage(archive: &Path) -> Option<String> {
+    let folder = folder(archive);
+    let check = || {
+        let has_words = words::check(&folder)?;
+        let records = pages::Records::open_to_read(&folder)?;
+        if has_words != records.is_some() {
+            return Err(SearchError::Damaged("a part of it is missing".into()));
+        }
+        records.map_or(Ok(()), |records| records.check())
+    };
+    // A keeper may have replaced files in the meantime.
+    check().or_else(|_| check()).err().map(|error| error.to_string())
+}
+
 /// Deletes the index of an archive, given its folder. The next keeper builds it again.
 pub fn delete(archive: &Path) -> Result<(), SearchError> {
     match std::fs::remove_dir_all(folder(archive)) {

@@ -102,6 +102,24 @@ impl Words {
     }
 }
 
+/// Reads every file of the words; whether there are any.
+pub(super) fn check(folder: &Path) -> Result<bool, SearchError> {
+    let folder = folder.join(FOLDER);
+    if !folder.join("meta.json").exists() {
+        return Ok(false);
+    }
+    let folder = MmapDirectory::open(&folder).map_err(TantivyError::from)?;
+    sound(&Index::open(Unlocked(folder))?).map(|()| true)
+}
+
+/// Whether all files of an index are as they were written.
+pub(super) fn sound(index: &Index) -> Result<(), SearchError> {
+    match index.validate_checksum()?.iter().next() {
+        Some(file) => Err(SearchError::Damaged(format!("{} has changed", file.display()))),
+        None => Ok(()),
+    }
+}
+
 /// The index as it is written.
 pub(super) fn open_to_write(folder: &Path) -> Result<(Index, Fields), SearchError> {
     let folder = folder.join(FOLDER);

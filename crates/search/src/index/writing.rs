@@ -77,10 +77,7 @@ impl Writer {
         let records = Records::open_to_write(folder)?;
         records.check()?;
         let (batch, position) = (records.batch()?, records.position()?);
-        let damaged = index.validate_checksum()?;
-        if let Some(file) = damaged.iter().next() {
-            return Err(SearchError::Damaged(format!("{} has changed", file.display())));
-        }
+        words::sound(&index)?;
         let words_batch = index.load_metas()?.payload.and_then(|batch| batch.parse::<i64>().ok());
         // The words are committed first, and one batch at a time.
         if !(batch..=batch + 1).contains(&words_batch.unwrap_or(0)) {

@@ -435,7 +435,7 @@ impl Work<'_, '_> {
                 |(_, c)| c.same as i64, |(_, c)| c.not_modified as i64, |(_, c)| c.gone as i64,
                 |(_, c)| c.refused as i64, |(_, c)| c.failed as i64,
                 |(_, c)| c.received_bytes as i64, |(_, c)| c.stored_bytes as i64,
-                |(_, c)| c.trapped as i64];
+                |(_, c)| c.trapped as i64, |(_, c)| c.first as i64];
             self.t.later(
                 "UPDATE @rounds r SET new_pages = r.new_pages + k.new_pages,
                     changed = r.changed + k.changed, same = r.same + k.same,
@@ -443,11 +443,12 @@ impl Work<'_, '_> {
                     refused = r.refused + k.refused, failed = r.failed + k.failed,
                     received_bytes = r.received_bytes + k.received_bytes,
                     stored_bytes = r.stored_bytes + k.stored_bytes,
-                    trapped = r.trapped + k.trapped
+                    trapped = r.trapped + k.trapped, first = r.first + k.first
                  FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[],
                     $6::bigint[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[],
-                    $11::bigint[]) k(id, new_pages, changed, same, not_modified, gone, refused,
-                    failed, received_bytes, stored_bytes, trapped) WHERE r.id = k.id",
+                    $11::bigint[], $12::bigint[]) k(id, new_pages, changed, same, not_modified,
+                    gone, refused, failed, received_bytes, stored_bytes, trapped, first)
+                 WHERE r.id = k.id",
                 columns,
             );
         }

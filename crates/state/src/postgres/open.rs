@@ -20,7 +20,9 @@ const SHARED: &str = include_str!("shared.sql");
 /// What brings the schemas of number 1 to 2, of 2 to 3 and so on: for a partition, and for what the
 /// archive has once.
 const MIGRATIONS: &[(&str, &str)] =
-    &[(include_str!("outside.sql"), ""), ("", include_str!("sizes.sql"))];
+    &[(include_str!("outside.sql"), ""), ("", include_str!("sizes.sql")), (FIRST, "")];
+/// Schema 4: how many of a round's changes were first versions.
+const FIRST: &str = "ALTER TABLE @rounds ADD COLUMN IF NOT EXISTS first bigint NOT NULL DEFAULT 0";
 /// The number of this schema.
 const SCHEMA_NUMBER: i64 = 1 + MIGRATIONS.len() as i64;
 /// Held while schemas are made, so that two processes that begin at once do not both make them.

@@ -199,7 +199,7 @@ pub(super) fn site(row: &Row) -> Read<Site> {
 }
 
 pub(super) const ROUND: &str = "id, site, started_s, ended_s, new_pages, changed, same, \
-    not_modified, gone, refused, failed, received_bytes, stored_bytes, trapped, skipped";
+    not_modified, gone, refused, failed, received_bytes, stored_bytes, trapped, skipped, first";
 
 pub(super) fn round(row: &Row) -> Read<Round> {
     Ok(Round {
@@ -219,6 +219,7 @@ pub(super) fn round(row: &Row) -> Read<Round> {
             stored_bytes: unsigned(row, 12)?,
             trapped: unsigned(row, 13)?,
             skipped: unsigned(row, 14)?,
+            first: unsigned(row, 15)?,
         },
     })
 }

@@ -107,7 +107,7 @@ CREATE TABLE @rounds (
     gone bigint NOT NULL DEFAULT 0, refused bigint NOT NULL DEFAULT 0,
     failed bigint NOT NULL DEFAULT 0, received_bytes bigint NOT NULL DEFAULT 0,
     stored_bytes bigint NOT NULL DEFAULT 0, trapped bigint NOT NULL DEFAULT 0,
-    skipped bigint NOT NULL DEFAULT 0);
+    skipped bigint NOT NULL DEFAULT 0, first bigint NOT NULL DEFAULT 0);
 CREATE INDEX rounds_by_site ON @rounds (site, id);
 CREATE TABLE @structure (site integer PRIMARY KEY, state bytea NOT NULL);
 CREATE TABLE @blocks (page bigint PRIMARY KEY, blocks bytea NOT NULL);

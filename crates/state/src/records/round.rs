@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Outcome, RoundId, SiteId, Skips};
+use crate::{Outcome, RoundId, SiteId, Skips, VisitCommit};
 
 /// One pass over a site; a row of the collection log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,6 +26,9 @@ pub struct RoundCounts {
     pub new_pages: u64,
     /// Visits with new content.
     pub changed: u64,
+    /// Those among them that brought the first version of a page.
+    #[serde(default)]
+    pub first: u64,
     /// Visits with the same content sent again.
     pub same: u64,
     /// Visits answered by 304.
@@ -54,9 +57,18 @@ impl RoundCounts {
         self.changed + self.same + self.not_modified + self.gone + self.refused + self.failed
     }
 
+    /// Visits with other content than the page's last version.
+    pub fn changed_again(&self) -> u64 {
+        self.changed.saturating_sub(self.first)
+    }
+
     /// Counts one visit.
-    pub fn count(&mut self, outcome: Outcome) {
-        *match outcome {
+    pub fn count(&mut self, visit: &VisitCommit) {
+        self.received_bytes += visit.received_bytes;
+        self.stored_bytes += visit.stored_bytes;
+        self.trapped += visit.trapped;
+        self.first += u64::from(visit.is_first && visit.outcome == Outcome::Changed);
+        *match visit.outcome {
             Outcome::Changed => &mut self.changed,
             Outcome::Same => &mut self.same,
             Outcome::NotModified => &mut self.not_modified,
@@ -70,6 +82,7 @@ impl RoundCounts {
     pub fn add(&mut self, other: &Self) {
         self.new_pages += other.new_pages;
         self.changed += other.changed;
+        self.first += other.first;
         self.same += other.same;
         self.not_modified += other.not_modified;
         self.gone += other.gone;

@@ -121,6 +121,8 @@ pub struct VisitCommit {
     pub at_s: i64,
     /// What was found.
     pub outcome: Outcome,
+    /// Whether the page had no version before.
+    pub is_first: bool,
     /// HTTP status, 0 without an answer.
     pub status: u16,
     /// Why, for outcomes that need a reason.
@@ -165,6 +167,7 @@ impl VisitCommit {
             round: None,
             at_s,
             outcome,
+            is_first: false,
             status: 0,
             reason: None,
             elapsed_ms: 0,

@@ -65,11 +65,8 @@ impl Sums {
         site.raw_bytes += day.raw_bytes;
         if let Some(round) = visit.round {
             let round = self.rounds.entry(round).or_default();
-            round.count(visit.outcome);
+            round.count(visit);
             round.new_pages += new_pages;
-            round.received_bytes += visit.received_bytes;
-            round.stored_bytes += visit.stored_bytes;
-            round.trapped += visit.trapped;
         }
     }
 
@@ -125,12 +122,15 @@ mod tests {
             changed_permille: None,
         };
         // Outcome, versions, problems, raw bytes.
-        for (outcome, versions, problems, raw_bytes) in [
-            (Outcome::Changed, 1, 0, 9),
-            (Outcome::NotModified, 0, 0, 9),
-            (Outcome::Gone, 0, 0, 0),
-            (Outcome::Failed, 0, 1, 0),
-            (Outcome::Refused, 0, 1, 0),
+        for (outcome, reason, versions, problems, raw_bytes) in [
+            (Outcome::Changed, None, 1, 0, 9),
+            (Outcome::NotModified, None, 0, 0, 9),
+            (Outcome::Gone, None, 0, 0, 0),
+            (Outcome::Failed, None, 0, 1, 0),
+            (Outcome::Refused, None, 0, 1, 0),
+            (Outcome::Refused, Some(Reason::Challenge("guard".into())), 0, 1, 0),
+            (Outcome::Refused, Some(Reason::Robots { line: None }), 0, 0, 0),
+            (Outcome::Refused, Some(Reason::LeftOut), 0, 0, 0),
         ] {
             let mut sums = Sums::default();
             let visit = VisitCommit {
@@ -138,6 +138,7 @@ mod tests {
                 version: (versions > 0).then(|| row(VersionId(1))),
                 received_bytes: 7,
                 stored_bytes: 3,
+                reason,
                 update: PageUpdate { bytes: 9, ..PageUpdate::default() },
                 ..VisitCommit::new(PageId(1), SiteId(2), DAY_S + 5, outcome)
             };

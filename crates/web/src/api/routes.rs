@@ -444,7 +444,7 @@ async fn answer(
     let id = path.iter().next().map(|(_, id)| id.to_owned());
     let query = Fields::parse(parts.uri.query().unwrap_or_default().as_bytes());
     let at_work = shared.clone();
-    let answer = shared.turns.run(visitor.from, move || {
+    let answer = shared.turns_for(parts.uri.path()).run(visitor.from, move || {
         let call = Call { app: &at_work.app, visitor: &visitor, id, query, body: body.to_vec() };
         (route.run)(&call)
     });

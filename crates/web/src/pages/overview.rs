@@ -339,7 +339,7 @@ fn site_table(visitor: &Visitor, sites: &[Site], sums: &Sums, query: &Fields) ->
     html! {
         (labels::choices(visitor, sites, label))
         div.scroll {
-            table.sites {
+            table.sites.cards {
                 thead { tr {
                     @for (column, en, ja) in COLUMNS {
                         th scope="col" class=(if matches!(column, "name" | "visited") { "" } else { "n" })
@@ -388,6 +388,7 @@ fn sort_sites(rows: &mut [&Site], sums: &Sums, sort: &str, down: bool) {
 }
 
 fn site_row(visitor: &Visitor, site: &Site, sums: &Sums) -> Markup {
+    let t = |en, ja| visitor.t(en, ja);
     let stored = sums.cost(site).map_or(0, |s| s.stored_bytes);
     let problems = sums.cost(site).map_or(0, |s| s.recent_problems);
     let importance = sums.worth(site).and_then(|worth| worth.share_of(&sums.worth));
@@ -399,18 +400,18 @@ fn site_row(visitor: &Visitor, site: &Site, sums: &Sums) -> Markup {
                 @if let Some(top) = site.conditions.tops.first() { div.url.muted { bdi { (top.shown()) } } }
                 (labels::chips(site))
             }
-            td.n { (format::number(site.counts.pages)) }
-            td.n { (format::number(site.counts.versions)) }
-            td.n { (importance.map_or("–".to_owned(), format::share)) }
-            td { (format::maybe_time(site.collected_s)) }
-            td.n { @if problems > 0 { a.bad href=(format!("/sites/{}#problems", site.id.0)) { (format::number(problems)) } } @else { "0" } }
-            td.n {
-                (format::bytes(stored))
+            td.n data-label=(t("Pages", "ページ")) { (format::number(site.counts.pages)) }
+            td.n data-label=(t("Versions", "版")) { (format::number(site.counts.versions)) }
+            td.n data-label=(t("Importance", "重要度")) { (importance.map_or("–".to_owned(), format::share)) }
+            td data-label=(t("Last round", "前回の収集")) { (format::maybe_time(site.collected_s)) }
+            td.n data-label=(t("Problems, 30 days", "問題（30日）")) { @if problems > 0 { a.bad href=(format!("/sites/{}#problems", site.id.0)) { (format::number(problems)) } } @else { "0" } }
+            td.n data-label=(t("Stored", "保存量")) {
+                (format::bytes(stored)) " "
                 @if let Some(saved) = format::saving(site.counts.raw_bytes, stored) {
                     div.muted { (saved) (visitor.t(" saved", " 節約")) }
                 }
             }
-            td { (next_round(visitor, site)) }
+            td data-label=(t("Next", "次回")) { (next_round(visitor, site)) }
         }
     }
 }

@@ -211,7 +211,7 @@ fn signals(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
                 p.muted { (t("None found.", "見つかっていません。")) }
             } @else {
                 p.hint { (t("They announce which pages are new or have changed. How far an announcement is trusted depends on how often it was right.", "新しいページや変わったページを知らせるものです。どれだけ当たったかに応じて信頼します。")) }
-                div.scroll { table {
+                div.scroll { table.cards {
                     thead { tr {
                         th scope="col" { (t("Source", "情報源")) }
                         th.n scope="col" { (t("Pages", "ページ")) }
@@ -222,10 +222,10 @@ fn signals(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
                     tbody { @for source in &sources {
                         tr {
                             td.url { bdi { (source.url) } }
-                            td.n { (format::number(source.note["entries"].as_u64().unwrap_or(0))) }
-                            td.n { (share(source, "precision")) }
-                            td.n { (share(source, "recall")) }
-                            td.n { (source.note["trust"]["odds"].as_f64().filter(|_| is_tried(source)).map_or("–".to_owned(), |odds| format!("× {odds:.1}"))) }
+                            td.n data-label=(t("Pages", "ページ")) { (format::number(source.note["entries"].as_u64().unwrap_or(0))) }
+                            td.n data-label=(t("Announcements that were right", "当たった予告")) { (share(source, "precision")) }
+                            td.n data-label=(t("Changes that were announced", "予告された変更")) { (share(source, "recall")) }
+                            td.n data-label=(t("A change is likelier after it", "予告後の変わりやすさ")) { (source.note["trust"]["odds"].as_f64().filter(|_| is_tried(source)).map_or("–".to_owned(), |odds| format!("× {odds:.1}"))) }
                         }
                     } }
                 } }
@@ -259,7 +259,7 @@ fn traps(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
         @if !refused.is_empty() {
             section.card {
                 h2 { (t("Links not followed", "たどらなかったリンク")) }
-                div.scroll { table {
+                div.scroll { table.cards {
                     thead { tr {
                         th scope="col" { (t("Trap", "理由")) }
                         th.n scope="col" { (t("Links", "リンク")) }
@@ -268,7 +268,7 @@ fn traps(visitor: &Visitor, records: &[ServerRecord]) -> Markup {
                     tbody { @for (trap, count) in &refused {
                         tr {
                             td { (trap_words(visitor, trap)) }
-                            td.n { (format::number(count["links"].as_u64().unwrap_or(0))) }
+                            td.n data-label=(t("Links", "リンク")) { (format::number(count["links"].as_u64().unwrap_or(0))) }
                             td.url { bdi { (count["example"].as_str().unwrap_or_default()) } }
                         }
                     } }

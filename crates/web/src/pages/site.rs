@@ -332,9 +332,10 @@ fn rounds(visitor: &Visitor, rounds: &[Round]) -> Markup {
                         th scope="col" { (t("Began", "開始")) }
                         th scope="col" { (t("Took", "所要時間")) }
                         th.n scope="col" { (t("Visits", "訪問")) }
+                        th.n scope="col" title=(t("first versions of pages", "ページの最初の版")) { (t("New", "新規")) }
                         th.n scope="col" { (t("Changed", "変更")) }
                         th.n scope="col" { (t("Unchanged", "変更なし")) }
-                        th.n scope="col" { (t("New pages", "新ページ")) }
+                        th.n scope="col" title=(t("pages that became known by a link or a sitemap", "リンクやサイトマップで知ったページ")) { (t("Found", "発見")) }
                         th.n scope="col" title=(t("pages that the server does not have", "サーバーにないページ")) { (t("Missing", "存在しない")) }
                         th.n scope="col" title=(t("visits that brought no answer or an error", "応答がないかエラーの訪問")) { (t("Failed", "失敗")) }
                         th.n scope="col" title=(t("pages that may not be fetched, mostly by robots.txt", "取得が許されないページ（多くは robots.txt による）")) { (t("Refused", "取得不可")) }
@@ -359,9 +360,10 @@ fn round_row(visitor: &Visitor, round: &Round) -> Markup {
                 None => span.badge.running { (visitor.t("running", "進行中")) },
             } }
             td.n data-label=(t("Visits", "訪問")) { (format::number(counts.visits())) }
-            td.n data-label=(t("Changed", "変更")) { (format::number(counts.changed)) }
+            td.n data-label=(t("New", "新規")) { (format::number(counts.first)) }
+            td.n data-label=(t("Changed", "変更")) { (format::number(counts.changed_again())) }
             td.n data-label=(t("Unchanged", "変更なし")) { (format::number(counts.same + counts.not_modified)) }
-            td.n data-label=(t("New pages", "新ページ")) { (format::number(counts.new_pages)) }
+            td.n data-label=(t("Found", "発見")) { (format::number(counts.new_pages)) }
             td.n data-label=(t("Missing", "存在しない")) { (format::number(counts.gone)) }
             td.n data-label=(t("Failed", "失敗")) { (format::number(counts.failed)) }
             td.n data-label=(t("Refused", "取得不可")) { (format::number(counts.refused)) }
@@ -378,7 +380,7 @@ fn problems(visitor: &Visitor, site: &Site, groups: &[ProblemGroup]) -> Markup {
     html! {
         @if of(true).next().is_some() {
             section #problems {
-                h2 { (t("Problems by cause", "原因別の問題")) }
+                h2 { (t("Not collected, by cause", "収集できなかったページ（原因別）")) }
                 (trouble_table(visitor, site, of(true)))
             }
         }

@@ -65,7 +65,7 @@ fn last_round(visitor: &Visitor, by: RoundsBy, round: Option<&ChosenRound>) -> M
                     (format::number(round.skipped)) (t(" pages left out.", " ページ省略。"))
                 }
                 @if !round.reasons.is_empty() {
-                    div.scroll { table {
+                    div.scroll { table.cards {
                         thead { tr {
                             th scope="col" { (t("Why", "理由")) }
                             th.n scope="col" { (t("Pages", "ページ")) }
@@ -74,8 +74,8 @@ fn last_round(visitor: &Visitor, by: RoundsBy, round: Option<&ChosenRound>) -> M
                         tbody { @for reason in &round.reasons {
                             tr {
                                 th scope="row" { (why(visitor, reason.why)) }
-                                td.n { (format::number(reason.pages)) }
-                                td { @for url in &reason.examples { div { bdi { (url) } } } }
+                                td.n data-label=(t("Pages", "ページ")) { (format::number(reason.pages)) }
+                                td data-label=(t("For example", "例")) { @for url in &reason.examples { div { bdi { (url) } } } }
                             }
                         } }
                     } }
@@ -138,7 +138,7 @@ fn tops(visitor: &Visitor, view: &StructureView) -> Markup {
                     (t(" links. What changes together is counted once rounds choose their pages: choose so under Conditions, “Pages of a round”.", " リンク。一緒に変わるページは、収集条件の「1巡で訪れるページ」でページを選ぶ方法にすると数え始めます。"))
                 }
             }
-            div.scroll { table {
+            div.scroll { table.cards {
                 thead { tr {
                     th.n scope="col" { (t("Depth", "深さ")) }
                     th scope="col" { (t("Index page", "目次ページ")) }
@@ -166,7 +166,7 @@ fn top(visitor: &Visitor, site: &TopsView, counts: bool) -> Markup {
     };
     html! {
         tr {
-            td.n { (site.depth) }
+            td.n data-label=(visitor.t("Depth", "深さ")) { (site.depth) }
             th scope="row" {
                 @for path in &site.tops { div { bdi { (path) } } }
                 @if let Some(learnt) = learnt(visitor, site) { div.hint { (learnt) } }
@@ -178,11 +178,11 @@ fn top(visitor: &Visitor, site: &TopsView, counts: bool) -> Markup {
                     }
                 }
             }
-            td.n { (format::number(site.member_count as u64)) }
+            td.n data-label=(visitor.t("Pages below", "配下")) { (format::number(site.member_count as u64)) }
             @if counts {
-                td.n { (of(site.top_seen, site.top_changed)) }
-                td.n { (of(site.under_changed.0, site.under_changed.1)) }
-                td.n { (of(site.under_same.0, site.under_same.1)) }
+                td.n data-label=(visitor.t("Index page changed", "目次の変更")) { (of(site.top_seen, site.top_changed)) }
+                td.n data-label=(visitor.t("Pages below changed when it did", "そのとき変わった配下")) { (of(site.under_changed.0, site.under_changed.1)) }
+                td.n data-label=(visitor.t("When it did not", "目次が変わらないとき")) { (of(site.under_same.0, site.under_same.1)) }
             }
         }
     }
@@ -221,7 +221,7 @@ fn families(visitor: &Visitor, view: &StructureView) -> Markup {
             section.card {
                 h2 { (t("Pages of one kind", "同種のページ")) }
                 p.hint { (t("Pages whose addresses differ only in numbers (# is any number, * any name). In how many rounds had all of the visited ones changed, some, or none?", "番号だけが異なるページ（# は任意の数、* は任意の名前）と、訪問したもののすべて・一部・なしが変わった収集の回数です。")) }
-                div.scroll { table {
+                div.scroll { table.cards {
                     thead { tr {
                         th scope="col" { (t("Address", "アドレス")) }
                         th.n scope="col" { (t("Pages", "ページ")) }
@@ -232,10 +232,10 @@ fn families(visitor: &Visitor, view: &StructureView) -> Markup {
                     tbody { @for family in &view.families {
                         tr {
                             th scope="row" { bdi { (family.family) } }
-                            td.n { (format::number(family.pages as u64)) }
-                            td.n { (family.together.all) }
-                            td.n { (family.together.some) }
-                            td.n { (none(family)) }
+                            td.n data-label=(t("Pages", "ページ")) { (format::number(family.pages as u64)) }
+                            td.n data-label=(t("All changed", "すべて変更")) { (family.together.all) }
+                            td.n data-label=(t("Some", "一部")) { (family.together.some) }
+                            td.n data-label=(t("None", "なし")) { (none(family)) }
                         }
                     } }
                 } }

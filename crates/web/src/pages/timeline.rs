@@ -217,7 +217,7 @@ fn table(visitor: &Visitor, url: &CanonicalUrl, versions: &[(CanonicalUrl, Versi
             } @else {
                 form method="get" action="/diff" {
                     input type="hidden" name="url" value=(url.as_str());
-                    div.scroll { table {
+                    div.scroll { table.cards {
                         thead { tr {
                             @if versions.len() > 1 {
                                 th scope="col" { (t("From", "比較元")) }
@@ -251,8 +251,8 @@ fn table(visitor: &Visitor, url: &CanonicalUrl, versions: &[(CanonicalUrl, Versi
 fn chooser(visitor: &Visitor, i: usize, version: &VersionRow) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
-        td { input type="radio" name="from" value=(version.at_s) checked[i == 1] aria-label=(t("compare from this version", "この版から比較")); }
-        td { input type="radio" name="to" value=(version.at_s) checked[i == 0] aria-label=(t("compare to this version", "この版と比較")); }
+        td data-label=(t("From", "比較元")) { input type="radio" name="from" value=(version.at_s) checked[i == 1] aria-label=(t("compare from this version", "この版から比較")); }
+        td data-label=(t("To", "比較先")) { input type="radio" name="to" value=(version.at_s) checked[i == 0] aria-label=(t("compare to this version", "この版と比較")); }
     }
 }
 
@@ -272,9 +272,9 @@ fn version_cells(
                 " · " a href=(diff_link(&visitor.replay, previous.at_s, version.at_s, url)) { (t("what changed", "差分")) }
             }
         }
-        td { (version.status) }
-        td { bdi { (version.mime) } }
-        td.n { (format::bytes(version.bytes)) }
+        td data-label=(t("Status", "状態")) { (version.status) }
+        td data-label=(t("Type", "種類")) { bdi { (version.mime) } }
+        td.n data-label=(t("Size", "サイズ")) { (format::bytes(version.bytes)) }
     }
 }
 

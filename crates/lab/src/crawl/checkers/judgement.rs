@@ -20,9 +20,10 @@ const COMPARED_MIN: u32 = 60;
 const RIGHT_MIN: u32 = 10;
 
 /// The law: what is not the page is not a version of it. A page that does not exist is never taken once
-/// the server's look for such pages is known and a real page was seen after it, which looks otherwise; a
-/// real page is never called gone; a challenge is a refusal; a change of a counter alone is noise; traps end, and are counted; a sitemap is believed
-/// when it is honest, and never when it says "now" of everything.
+/// the server's look for such pages is known and a real page was seen after it, which looks otherwise;
+/// a real page is never called gone; a challenge is a refusal; a change of a counter alone is noise;
+/// traps end, and are counted; a sitemap is believed when it is honest, and never when it says "now" of
+/// everything.
 #[derive(Debug, Default)]
 pub struct Judgement {
     /// Servers whose look for missing pages is committed, and when it first was. A visit that was made
