@@ -141,7 +141,8 @@ fn pages_tell_when_they_are_due_and_why() {
     for page in &pages {
         assert!(page["due"].is_string(), "{page}");
         let why = page["why"].as_str().unwrap();
-        assert!(why.contains("every") && why.contains("changes about"), "{why}");
+        let tells_rate = why.contains("changes about") || why.contains("too little was seen");
+        assert!(why.contains("every") && tells_rate, "{why}");
         assert!(page["rate_per_day"].as_f64().unwrap() > 0.0, "{page}");
     }
     let shown = world.nenrin.run(&["site", "show", "1"]).expect(0).text();

@@ -90,7 +90,7 @@ mod tests {
     async fn addresses_without_a_request_are_forgotten() {
         let makers = Makers::new(1);
         for n in 0..=u8::MAX {
-            makers.turn(address(n)).await.unwrap();
+            drop(makers.turn(address(n)).await.unwrap());
         }
         assert!(makers.addresses.lock().unwrap().len() <= ADDRESSES_KEPT);
     }

@@ -1,6 +1,6 @@
 //! How quickly a large index answers and how quickly it grows.
 //!
-//! `cargo run --release -p nenrin-search --example scale -- [BLOCKS]`
+//! `cargo run --release -p nenrin-search --example search_speed -- [BLOCKS]`
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "an experiment")]
 
 use std::{fmt::Write as _, sync::Arc};
