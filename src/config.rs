@@ -379,7 +379,7 @@ impl Config {
             total_timeout: self.fetch.total_timeout.0,
             max_body_bytes: self.fetch.max_body.0,
             extra_roots_der: roots,
-            system_roots_der: fetch.system_roots.then(system_certificates).unwrap_or_default(),
+            system_roots_der: if fetch.system_roots { system_certificates } else { Vec::new },
             proxy: all.map(|text| proxy("fetch.proxy", text)).transpose()?,
             proxies: named.collect::<anyhow::Result<_>>()?,
             source: source.map(str::parse).transpose().with_context(|| {

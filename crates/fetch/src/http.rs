@@ -11,7 +11,6 @@ use rustls::pki_types::ServerName;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until, timeout};
-use tokio_rustls::TlsConnector;
 
 use crate::connection::{Broken, Connection, error_text};
 use crate::guard;
@@ -20,7 +19,7 @@ use crate::pool::Pool;
 use crate::prepared::Prepared;
 use crate::request::{BodyLimit, request_headers};
 use crate::road::{self, Target};
-use crate::trust;
+use crate::trust::Tls;
 use crate::{
     AddressPolicy, Body, Exchange, FetchError, FetchFailure, FetchOptions, FetchRequest, Memory,
     Protocol, Road, Waiting,
@@ -55,9 +54,7 @@ pub struct Fetcher {
 
 struct Shared {
     options: FetchOptions,
-    tls: TlsConnector,
-    /// For sites that may have any certificate.
-    tls_unchecked: TlsConnector,
+    tls: Tls,
     lookups: Arc<Semaphore>,
     pool: Mutex<IdlePool>,
 }
@@ -86,12 +83,11 @@ impl Fetcher {
     /// Makes a fetcher; fails on unusable options.
     pub fn new(options: FetchOptions) -> Result<Self, FetchError> {
         options.check()?;
-        let (checked, unchecked) = trust::configs(&options)?;
+        let tls = Tls::new(&options)?;
         let pool = Pool::new(options.max_idle_connections, options.max_idle_age);
         let shared = Arc::new(Shared {
             options,
-            tls: TlsConnector::from(checked),
-            tls_unchecked: TlsConnector::from(unchecked),
+            tls,
             lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)),
             pool: Mutex::new(IdlePool { pool, has_reaper: false }),
         });
@@ -398,8 +394,8 @@ impl Fetcher {
         let options = &self.shared.options;
         let name = server_name(prepared.url).map_err(|reason| prepared.insecure(reason))?;
         let tls = match prepared.road.any_certificate {
-            true => &self.shared.tls_unchecked,
-            false => &self.shared.tls,
+            true => self.shared.tls.unchecked(),
+            false => self.shared.tls.checked(),
         };
         let stream =
             tls.connect(name, stream).await.map_err(|e| prepared.insecure(e.to_string()))?;

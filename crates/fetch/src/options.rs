@@ -64,8 +64,9 @@ pub struct FetchOptions {
     /// Certificates (DER) of authorities that are trusted in addition to the public ones: for sites
     /// with a private authority. None by default.
     pub extra_roots_der: Vec<Vec<u8>>,
-    /// Roots that the system trusts; those that cannot be understood are left out. None by default.
-    pub system_roots_der: Vec<Vec<u8>>,
+    /// The roots (DER) that the system trusts, asked for with the first connection that needs them;
+    /// those that cannot be understood are left out. None by default.
+    pub system_roots_der: fn() -> Vec<Vec<u8>>,
     /// The proxy for requests that name none. None by default.
     pub proxy: Option<Proxy>,
     /// Proxies with logins, for requests that name one of them without. None by default.
@@ -130,7 +131,7 @@ impl Default for FetchOptions {
             max_idle_connections: 256,
             max_idle_age: Duration::from_secs(60),
             extra_roots_der: Vec::new(),
-            system_roots_der: Vec::new(),
+            system_roots_der: Vec::new,
             proxy: None,
             proxies: Vec::new(),
             source: None,

@@ -1,13 +1,17 @@
 //! Which certificates are trusted: the built-in roots, the system's, and those of files.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    WantsVerifier,
+};
+use tokio_rustls::TlsConnector;
 
 use crate::{FetchError, FetchOptions};
 
@@ -51,35 +55,62 @@ pub fn system_certificates() -> Vec<Vec<u8>> {
     files.filter_map(|path| certificates_in(path).ok()).next().unwrap_or_default()
 }
 
-/// The settings of TLS: those with which certificates are checked, and those without.
-pub(crate) fn configs(
-    options: &FetchOptions,
-) -> Result<(Arc<ClientConfig>, Arc<ClientConfig>), FetchError> {
-    let refuse =
-        |e: rustls::Error| FetchError::Option { option: "extra_roots_der", reason: e.to_string() };
-    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-    // Of what the system has, something may be too old to be understood.
-    let system = options.system_roots_der.iter().map(|der| CertificateDer::from(der.clone()));
-    roots.add_parsable_certificates(system);
-    for der in &options.extra_roots_der {
-        roots.add(CertificateDer::from(der.clone())).map_err(refuse)?;
+/// How connections are secured. The certificates that the system trusts are read with the first one:
+/// that takes longer than many a visit.
+pub(crate) struct Tls {
+    provider: Arc<CryptoProvider>,
+    builder: ConfigBuilder<ClientConfig, WantsVerifier>,
+    /// The built-in roots and those of the options.
+    roots: RootCertStore,
+    system_roots_der: fn() -> Vec<Vec<u8>>,
+    checked: OnceLock<TlsConnector>,
+    unchecked: OnceLock<TlsConnector>,
+}
+
+impl Tls {
+    /// Refuses roots of the options that are none.
+    pub(crate) fn new(options: &FetchOptions) -> Result<Self, FetchError> {
+        let refuse = |e: rustls::Error| FetchError::Option {
+            option: "extra_roots_der",
+            reason: e.to_string(),
+        };
+        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        for der in &options.extra_roots_der {
+            roots.add(CertificateDer::from(der.clone())).map_err(refuse)?;
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .map_err(refuse)?;
+        let (checked, unchecked) = Default::default();
+        let system_roots_der = options.system_roots_der;
+        Ok(Self { provider, builder, roots, system_roots_der, checked, unchecked })
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = || {
-        ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()
-    };
-    let mut checked =
-        builder().map_err(refuse)?.with_root_certificates(roots).with_no_client_auth();
-    let any = Arc::new(AnyCertificate(provider.clone()));
-    let mut unchecked = builder()
-        .map_err(refuse)?
-        .dangerous()
-        .with_custom_certificate_verifier(any)
-        .with_no_client_auth();
-    for config in [&mut checked, &mut unchecked] {
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+
+    /// For servers whose certificate is checked.
+    pub(crate) fn checked(&self) -> &TlsConnector {
+        self.checked.get_or_init(|| {
+            let mut roots = self.roots.clone();
+            // Of what the system has, something may be too old to be understood.
+            let system = (self.system_roots_der)().into_iter().map(CertificateDer::from);
+            roots.add_parsable_certificates(system);
+            connector(self.builder.clone().with_root_certificates(roots).with_no_client_auth())
+        })
     }
-    Ok((Arc::new(checked), Arc::new(unchecked)))
+
+    /// For servers whose certificate may be invalid.
+    pub(crate) fn unchecked(&self) -> &TlsConnector {
+        self.unchecked.get_or_init(|| {
+            let any = Arc::new(AnyCertificate(self.provider.clone()));
+            let builder = self.builder.clone().dangerous().with_custom_certificate_verifier(any);
+            connector(builder.with_no_client_auth())
+        })
+    }
+}
+
+fn connector(mut config: ClientConfig) -> TlsConnector {
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    TlsConnector::from(Arc::new(config))
 }
 
 /// Accepts any certificate, for sites whose owner said so. The server must still have its key.

@@ -1,7 +1,7 @@
 //! Proxies, source addresses and certificates, each with a real server or proxy on loopback.
 
 use std::net::Ipv4Addr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use nenrin_urls::Proxy;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -375,12 +375,14 @@ async fn certificates_of_files_are_trusted_and_any_certificate_only_where_it_is_
 
 #[tokio::test]
 async fn the_systems_certificates_are_trusted_and_broken_ones_left_out() {
+    static ROOTS: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
     let authority = Authority::new();
+    ROOTS.set(vec![b"broken".to_vec(), authority.root_der.clone()]).unwrap();
     let server = secure_echo(&authority).await;
     let url = format!("https://localhost:{}/", server.address.port());
     let slower = Duration::from_secs(5);
     let options = FetchOptions {
-        system_roots_der: vec![b"broken".to_vec(), authority.root_der.clone()],
+        system_roots_der: || ROOTS.get().cloned().unwrap(),
         tls_timeout: slower,
         head_timeout: slower,
         total_timeout: Duration::from_secs(20),
