@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use nenrin_archive::{Archive, Span, sites};
+use nenrin_archive::{Archive, Span, counted, sites};
 use nenrin_order::Strategy;
 use nenrin_revisit::{PolicySpec, RevisitSettings, Weights};
 use nenrin_structure::RoundsBy;
@@ -152,11 +152,25 @@ pub struct LogArgs {
 }
 
 impl LogArgs {
-    fn read(&self, archive: Option<&Archive>, window: Window) -> Result<UpdateLog, LabError> {
-        match &self.log {
-            Some(log) => UpdateLog::read(log, self.statics.as_deref(), window),
-            None => from_archive(archive, self.site.as_deref(), |source| source.updates(window)),
+    fn read(
+        &self,
+        archive: Option<&Archive>,
+        window: Window,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<UpdateLog, LabError> {
+        let Some(path) = &self.log else {
+            return from_archive(archive, self.site.as_deref(), |source| source.updates(window));
+        };
+        let log = UpdateLog::read(path, self.statics.as_deref(), window)?;
+        if log.left_out > 0 {
+            note(&format!(
+                "{} left out: fewer than {} updates after the first visit; \
+                 lines that are given with --static take part whatever their updates",
+                counted(log.left_out as u64, "page"),
+                window.min_updates,
+            ));
         }
+        Ok(log)
     }
 }
 
@@ -224,11 +238,11 @@ impl Experiment for RevisitArgs {
     fn run(
         &self,
         archive: Option<&Archive>,
-        _: &mut dyn FnMut(&str),
+        note: &mut dyn FnMut(&str),
     ) -> Result<Findings, LabError> {
         let window =
             Window { resolution_s: self.resolution.as_s(), days: self.days, ..Window::default() };
-        let log = self.log.read(archive, window)?;
+        let log = self.log.read(archive, window, note)?;
         let options = RevisitOptions {
             policies: self.policies.clone(),
             visits: self.visits,
@@ -275,9 +289,9 @@ impl Experiment for BudgetArgs {
     fn run(
         &self,
         archive: Option<&Archive>,
-        _: &mut dyn FnMut(&str),
+        note: &mut dyn FnMut(&str),
     ) -> Result<Findings, LabError> {
-        let log = self.log.read(archive, Window::default())?;
+        let log = self.log.read(archive, Window::default(), note)?;
         let options = BudgetOptions {
             learn_days: u32::try_from(self.learn.as_s() / 86_400).unwrap_or(u32::MAX),
             visits_per_day: self.visits_per_day,

@@ -95,6 +95,7 @@ pub fn run(log: &UpdateLog, options: &RevisitOptions) -> Result<Value, LabError>
     let outcomes: Vec<Outcome> = tried.collect();
     let results = json!({
         "pages": log.pages.len(),
+        "left_out": log.left_out,
         "versions": log.versions(),
         "resolution_s": log.window.resolution_s,
         "days": log.window.days,

@@ -66,6 +66,8 @@ pub struct UpdateLog {
     pub window: Window,
     /// The pages that take part, in the logs' order.
     pub pages: Vec<LoggedPage>,
+    /// Pages that do not take part: too few of their updates are in the window.
+    pub left_out: usize,
 }
 
 /// A page with the times of its updates: a line of a log.
@@ -111,14 +113,16 @@ impl UpdateLog {
             *start_s = page.start_s.min(*start_s);
             *end_s = page.end_s.max(*end_s);
         }
-        let pages = raw
+        let all = raw.len();
+        let pages: Vec<LoggedPage> = raw
             .into_iter()
             .filter_map(|page| {
                 let span_s = ends_s.get(&page.source).copied()?;
                 page.cut(span_s, window)
             })
             .collect();
-        Ok(Self { window, pages })
+        let left_out = all - pages.len();
+        Ok(Self { window, pages, left_out })
     }
 
     /// Refuses a log on which nothing can be measured.
@@ -297,6 +301,18 @@ mod tests {
     #[test]
     fn a_page_with_one_update_takes_no_part() {
         assert_eq!(cut(0, 400 * DAY, &[50 * DAY]), None);
+    }
+
+    #[test]
+    fn pages_with_too_few_updates_are_counted_and_static_ones_take_part() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, statics) = (dir.path().join("log.tsv"), dir.path().join("static.tsv"));
+        std::fs::write(&path, "1\ta\t1\t0\t864000\t100000,200000\n2\tb\t1\t0\t864000\t\n").unwrap();
+        std::fs::write(&statics, "2\tb\t1\t0\t864000\t\n").unwrap();
+        let log = UpdateLog::read(&path, None, Window::default()).unwrap();
+        assert_eq!((log.pages.len(), log.left_out), (1, 1));
+        let log = UpdateLog::read(&path, Some(&statics), Window::default()).unwrap();
+        assert_eq!((log.pages.len(), log.left_out), (2, 1));
     }
 
     #[test]

@@ -58,6 +58,7 @@ fn split(log: &UpdateLog, folds: usize) -> Vec<Fold> {
     let some = |wanted: &dyn Fn(u32) -> bool| UpdateLog {
         window: log.window,
         pages: log.pages.iter().filter(|page| wanted(page.source)).cloned().collect(),
+        left_out: 0,
     };
     deal(log, folds)
         .into_iter()
