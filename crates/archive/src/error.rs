@@ -76,12 +76,14 @@ pub enum ArchiveError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A WARC, WACZ or CDXJ file could not be read or written.
-    #[error("{name}: {source}")]
+    #[error("{name}: {reason}")]
     Warc {
         /// The file.
         name: String,
         /// What is wrong with it.
-        source: WarcError,
+        reason: String,
+        /// The system's reason, if it is one.
+        source: Option<io::Error>,
     },
     /// A file or folder could not be read, written, created or locked.
     #[error("cannot {action} {}", path.display())]
@@ -120,7 +122,13 @@ impl ArchiveError {
     /// For `map_err`: the WARC file could not be read or written.
     pub(crate) fn warc(name: impl Into<String>) -> impl FnOnce(WarcError) -> Self {
         let name = name.into();
-        move |source| Self::Warc { name, source }
+        move |error| match error {
+            WarcError::Io(source) => {
+                let reason = "it cannot be read or written".to_owned();
+                Self::Warc { name, reason, source: Some(source) }
+            }
+            other => Self::Warc { name, reason: other.to_string(), source: None },
+        }
     }
 }
 
@@ -152,4 +160,19 @@ pub(crate) fn full_text(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said_once_and_with_the_reason_of_the_system() {
+        let wrong = || ArchiveError::warc("a.warc.gz");
+        let reason = "it is not a WARC or ARC file".to_owned();
+        let error = wrong()(WarcError::NotReadable { reason });
+        assert_eq!(full_text(&error), "a.warc.gz: it is not a WARC or ARC file");
+        let error = wrong()(WarcError::Io(io::Error::from(io::ErrorKind::StorageFull)));
+        assert_eq!(full_text(&error), "a.warc.gz: it cannot be read or written: no storage space");
+    }
 }

@@ -43,6 +43,7 @@ mod history;
 mod ingest;
 mod lock;
 mod logins;
+mod mark;
 mod migrate;
 mod mirror;
 mod noted;

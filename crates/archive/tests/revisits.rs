@@ -133,6 +133,36 @@ fn originals_are_found_however_they_are_named() {
 }
 
 #[test]
+fn originals_are_found_by_their_content_where_records_say_little() {
+    let (empty, body) = (digest(""), digest("body"));
+    let identical = [("WARC-Profile", IDENTICAL), ("WARC-Payload-Digest", &body[..])];
+    let other = "http://e.com/other";
+    // At another URL of the same date, in a record without a digest.
+    let mut silent = response("http://e.com/a", 1, "body");
+    silent.fields.retain(|(name, _)| *name != "WARC-Payload-Digest");
+    let mut unlike = response("http://e.com/0", 2, "else");
+    unlike.fields.retain(|(name, _)| *name != "WARC-Payload-Digest");
+    let dated = [&identical[..], &[("WARC-Refers-To-Date", DATE)]].concat();
+    // At the same URL, of a later date.
+    let mut later = response(other, 3, "body");
+    later.fields[2].1 = "2024-05-01T00:00:00Z".to_owned();
+    for records in
+        [vec![unlike, silent, revisit(other, &dated)], vec![later, revisit(other, &identical)]]
+    {
+        let (_folder, archive, imported) = imported(&records);
+        assert_eq!(imported.damaged, 0, "{:?}", imported.problems);
+        let then = archive.as_of(other, 1_711_929_600).unwrap().unwrap();
+        assert_eq!(then.body(), b"body");
+    }
+    // That something was not modified says nothing of what came later.
+    let mut later = response(other, 3, "body");
+    later.fields[2].1 = "2024-05-01T00:00:00Z".to_owned();
+    let unmodified = [("WARC-Profile", UNMODIFIED), ("WARC-Payload-Digest", &empty[..])];
+    let (_folder, _, imported) = imported(&[later, revisit(other, &unmodified)]);
+    assert_eq!((imported.versions, imported.damaged), (1, 1));
+}
+
+#[test]
 fn a_revisit_of_something_else_is_reported() {
     let (other, body) = (digest("other"), digest("body"));
     for named in [

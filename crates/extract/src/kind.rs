@@ -1,5 +1,8 @@
 //! Recognises the kind of content of a body.
 
+use std::borrow::Cow;
+
+use encoding_rs::{Encoding, UTF_8};
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
 
@@ -51,14 +54,14 @@ pub fn content_kind(content_type: Option<&str>, url: &CanonicalUrl, body: &[u8])
     let essence = media_type::essence(content_type);
     match by_essence(&essence) {
         Evidence::Is(kind) => kind,
-        Evidence::XmlOf(fallback) => sniff_xml(head(body)).unwrap_or(fallback),
-        Evidence::Html => match sniff_xml(head(body)) {
+        Evidence::XmlOf(fallback) => sniff_xml(&head(body)).unwrap_or(fallback),
+        Evidence::Html => match sniff_xml(&head(body)) {
             // Many servers send feeds and sitemaps as HTML; real pages never have such a root
             // element.
             Some(kind @ (ContentKind::Feed | ContentKind::Sitemap)) => kind,
             _ => ContentKind::Html,
         },
-        Evidence::Json if is_json_feed(head(body)) => ContentKind::Feed,
+        Evidence::Json if is_json_feed(&head(body)) => ContentKind::Feed,
         Evidence::Json => ContentKind::Json,
         Evidence::Gzip => sniff_gzip(body).unwrap_or(ContentKind::Other),
         Evidence::None => sniff(url, body),
@@ -115,9 +118,16 @@ fn by_essence(essence: &str) -> Evidence {
 }
 
 /// The sniffed part without byte order mark and leading white space.
-fn head(body: &[u8]) -> &[u8] {
-    let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-    body[..body.len().min(SNIFFED_BYTES)].trim_ascii_start()
+fn head(body: &[u8]) -> Cow<'_, [u8]> {
+    let (encoding, mark_bytes) = Encoding::for_bom(body).unwrap_or((UTF_8, 0));
+    let body = &body[mark_bytes..];
+    if encoding != UTF_8 {
+        // Two bytes for each letter.
+        let front = &body[..body.len().min(2 * SNIFFED_BYTES)];
+        let (text, _) = encoding.decode_without_bom_handling(front);
+        return Cow::Owned(text.trim_start().as_bytes().to_vec());
+    }
+    Cow::Borrowed(body[..body.len().min(SNIFFED_BYTES)].trim_ascii_start())
 }
 
 fn sniff(url: &CanonicalUrl, body: &[u8]) -> ContentKind {
@@ -128,6 +138,7 @@ fn sniff(url: &CanonicalUrl, body: &[u8]) -> ContentKind {
         return ContentKind::Image;
     }
     let head = head(body);
+    let head = &*head;
     if head.first() == Some(&b'<')
         && let Some(kind) = sniff_xml(head).or_else(|| sniff_html(head))
     {
@@ -152,7 +163,7 @@ fn by_extension(url: &CanonicalUrl) -> ContentKind {
 
 fn sniff_gzip(body: &[u8]) -> Option<ContentKind> {
     let (inner, _) = gunzip_file(body, SNIFFED_BYTES);
-    sniff_xml(head(&inner)).filter(|kind| *kind == ContentKind::Sitemap)
+    sniff_xml(&head(&inner)).filter(|kind| *kind == ContentKind::Sitemap)
 }
 
 /// The kind by the XML root element; `None` when it is not a known one.
@@ -309,6 +320,11 @@ mod tests {
             ),
         ] {
             assert_eq!(kind("text/xml", "x", body.as_bytes()), expected, "{body}");
+            let marked = format!("\u{feff}{}", body.trim_start_matches('\u{feff}'));
+            let little: Vec<u8> = marked.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            let big: Vec<u8> = marked.encode_utf16().flat_map(u16::to_be_bytes).collect();
+            assert_eq!(kind("text/xml", "x", &little), expected, "UTF-16: {body}");
+            assert_eq!(kind("text/xml", "x", &big), expected, "UTF-16: {body}");
         }
         assert_eq!(kind("text/html", "feed", b"<?xml version='1.0'?><rss>"), Feed);
         assert_eq!(kind("text/html", "x", b"<?xml version='1.0'?><html>"), Html);

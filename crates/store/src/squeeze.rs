@@ -9,6 +9,9 @@ use crate::wire::Malformed;
 /// Above this, long-distance matching finds what the level's own tables would have forgotten.
 const LONG_DISTANCE_FROM_BYTES: usize = 1 << 20;
 
+/// The matches that zstd looks for when it takes all the time that it can use, at any level.
+const LONGEST_MATCH: u32 = 999;
+
 /// Enough for the head of any zstd frame; from then on zstd says what it wants next.
 const FRAME_HEAD_BYTES: usize = 18;
 
@@ -31,11 +34,11 @@ pub(crate) fn compress(raw: &[u8], level: i32, reference: &[u8]) -> Vec<u8> {
     let is_large = raw.len() > LONG_DISTANCE_FROM_BYTES;
     if !reference.is_empty() || level > KEPT_LEVEL_MAX || is_large {
         let mut out = Vec::new();
-        compress_with(&mut CCtx::create(), &mut out, raw, level, reference);
+        compress_with(&mut CCtx::create(), &mut out, raw, (level, None), reference);
         return out;
     }
     COMPRESSING.with_borrow_mut(|(context, out)| {
-        compress_with(context, out, raw, level, b"");
+        compress_with(context, out, raw, (level, None), b"");
         let data = out.clone();
         if out.capacity() > KEPT_BUFFER_BYTES {
             *out = Vec::new();
@@ -44,17 +47,28 @@ pub(crate) fn compress(raw: &[u8], level: i32, reference: &[u8]) -> Vec<u8> {
     })
 }
 
+/// As [`compress`], a little smaller and about half as fast.
+pub(crate) fn compress_longest(raw: &[u8], level: i32, reference: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let effort = (level, Some(LONGEST_MATCH));
+    compress_with(&mut CCtx::create(), &mut out, raw, effort, reference);
+    out
+}
+
 fn compress_with<'a>(
     context: &mut CCtx<'a>,
     out: &mut Vec<u8>,
     raw: &[u8],
-    level: i32,
+    (level, match_bytes): (i32, Option<u32>),
     reference: &'a [u8],
 ) {
     out.clear();
     out.reserve(zstd::zstd_safe::compress_bound(raw.len()));
     let result = (|| {
         context.set_parameter(CParameter::CompressionLevel(level))?;
+        if let Some(match_bytes) = match_bytes {
+            context.set_parameter(CParameter::TargetLength(match_bytes))?;
+        }
         // The length is in the head of the bodies, the checksum in that of the chunk: the frame repeats neither.
         context.set_parameter(CParameter::ContentSizeFlag(false))?;
         context.set_parameter(CParameter::ChecksumFlag(false))?;
@@ -146,8 +160,9 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_compressed_comes_back(raw: Vec<u8>, reference: Vec<u8>, level in 1..10) {
-            let data = compress(&raw, level, &reference);
-            prop_assert_eq!(decompress(&data, raw.len(), &reference), Ok(raw));
+            for data in [compress(&raw, level, &reference), compress_longest(&raw, level, &reference)] {
+                prop_assert_eq!(decompress(&data, raw.len(), &reference), Ok(raw.clone()));
+            }
         }
 
         #[test]

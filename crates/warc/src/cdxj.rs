@@ -3,11 +3,10 @@
 use std::io::{self, Write};
 
 use flate2::{Compression, write::GzEncoder};
-use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{WarcError, not_readable};
-use crate::surt::cdx_key;
+use crate::surt::key_of_uri;
 use crate::{
     DigestAlgorithm, HttpResponse, Record, RecordType, date_digits, split_message, status,
 };
@@ -65,7 +64,7 @@ impl CdxLine {
             _ => false,
         };
         let uri = record.target_uri().filter(|_| is_listed)?;
-        let key = CanonicalUrl::parse(uri).map_or_else(|_| uri.to_owned(), |url| cdx_key(&url));
+        let key = key_of_uri(uri);
         let timestamp = date_digits(record.date_s()?);
         let code = status(&record.block).map(|code| code.to_string());
         let mime = match record.kind {

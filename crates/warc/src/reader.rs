@@ -141,6 +141,10 @@ impl<R: Read + Seek> RecordReader<R> {
         if self.search_from.is_some() && !self.find_record()? {
             return Ok(None);
         }
+        if self.members.is_plain() {
+            // Where other readers find its first line.
+            self.pass_empty_lines(MAX_EMPTY_BYTES)?;
+        }
         let (offset, is_first) = self.members.next_offset();
         match self.read_record(offset) {
             Ok(Some(mut record)) => {
@@ -415,6 +419,17 @@ mod tests {
 
     const BLOCKS: [&[u8]; 4] = [b"first", b"", b"third \r\n\r\n WARC/1.1 inside", b"fourth"];
     const ALL: [Compressed; 3] = [Compressed::Not, Compressed::Gzip, Compressed::Zstd];
+
+    #[test]
+    fn a_record_begins_behind_empty_lines_that_do_not_belong_there() {
+        let (bytes, written) = write(Compressed::Not, &BLOCKS);
+        let (front, rest) = bytes.split_at(written[1].offset as usize);
+        let (records, damage) = read(&[front, b"\r\n\n", rest].concat());
+        assert_eq!((numbers(&records).as_str(), damage), ("0123", Vec::new()));
+        let offsets: Vec<u64> = records.iter().map(|record| record.offset).collect();
+        let moved = |number: usize| written[number].offset + 3;
+        assert_eq!(offsets, [0, moved(1), moved(2), moved(3)]);
+    }
 
     #[test]
     fn records_come_back_with_their_offsets() {

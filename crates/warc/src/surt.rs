@@ -34,6 +34,17 @@ pub fn cdx_key(url: &CanonicalUrl) -> String {
     key
 }
 
+/// The key of any URI. One of a server has the key of the same address with `http`, one without a
+/// server is its own key, in small letters.
+pub(crate) fn key_of_uri(uri: &str) -> String {
+    let as_http = |(scheme, rest): (&str, &str)| match scheme.contains(':') {
+        true => None,
+        false => CanonicalUrl::parse(&format!("http://{rest}")).ok(),
+    };
+    let url = CanonicalUrl::parse(uri).ok().or_else(|| uri.split_once("://").and_then(as_http));
+    url.map_or_else(|| uri.to_ascii_lowercase().replace(' ', "%20"), |url| cdx_key(&url))
+}
+
 fn without_www(host: &str) -> &str {
     let rest =
         host.strip_prefix("www").map(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()));
@@ -254,6 +265,26 @@ mod tests {
             ("http://[::1]/x", "::1)/x"),
         ] {
             assert_eq!(cdx_key(&CanonicalUrl::parse(url).unwrap()), key, "{url}");
+        }
+    }
+
+    /// As above: what collectors name that is not on the web.
+    #[test]
+    fn keys_of_other_addresses_are_those_of_the_other_indexers() {
+        for (uri, key) in [
+            ("dns:Example.com", "dns:example.com"),
+            ("urn:X-wpull:log", "urn:x-wpull:log"),
+            ("urn:text:http://Example.com/A", "urn:text:http://example.com/a"),
+            ("ftp://example.com/X", "com,example)/x"),
+            ("ftp://user@ftp.example.com:21/a/B?c=D", "com,example,ftp:21)/a/b?c=d"),
+            (
+                "metadata://gnu.org/software/wget/warc/MANIFEST.txt",
+                "org,gnu)/software/wget/warc/manifest.txt",
+            ),
+            ("whois://whois.x.com/", "com,x,whois)/"),
+            ("urn:a b", "urn:a%20b"),
+        ] {
+            assert_eq!(key_of_uri(uri), key, "{uri}");
         }
     }
 

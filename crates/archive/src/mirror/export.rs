@@ -59,6 +59,9 @@ impl Archive {
         let before = check_target(output, &list, &list_head)?;
         let mut done = ExportedMirror { list: list.clone(), ..ExportedMirror::default() };
         let mut planned = BTreeSet::new();
+        if let Some(parent) = list.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            fs::create_dir_all(parent).map_err(ArchiveError::io("create", parent))?;
+        }
         let mut plan = ListWriter::create(&part, &list_head)?;
         self.each_mirror_file(sites, at_s, by_server, &mut |file| {
             done.files += 1;

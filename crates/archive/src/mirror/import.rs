@@ -23,6 +23,9 @@ const PORTION: usize = 2_000;
 /// A larger file is not held in memory, but read from where it is.
 const MEMORY_MAX_BYTES: u64 = 16 << 20;
 
+/// Endings of names behind which servers have programs that make pages.
+const PROGRAMS: [&str; 9] = ["php", "asp", "aspx", "jsp", "cgi", "pl", "cfm", "do", "exe"];
+
 /// How a mirror is imported.
 #[derive(Debug, Clone)]
 pub struct MirrorImportOptions {
@@ -188,12 +191,17 @@ fn folder_url(base: &CanonicalUrl) -> Result<CanonicalUrl> {
     let text = match (name.is_empty(), is_index) {
         (true, _) => return Ok(base.clone()),
         (false, true) => format!("{}{}", base.server(), base.directory()),
-        (false, false) if mime_by_name(Path::new(name)) == "text/html" => {
-            return refuse("is not that of a page");
-        }
+        (false, false) if is_file(name) => return refuse("is not that of a page or file"),
         (false, false) => format!("{}{}/", base.server(), base.path()),
     };
     CanonicalUrl::parse(&text).or_else(|_| refuse("cannot be made of it"))
+}
+
+/// Whether a name without `/` behind it is that of a file: what a program made of it may have any type.
+fn is_file(name: &str) -> bool {
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending).to_ascii_lowercase();
+    PROGRAMS.contains(&ending.as_str())
+        || mime_by_name(Path::new(name)) != "application/octet-stream"
 }
 
 /// The site whose top page is the base, or a new one that is not collected by itself.

@@ -176,7 +176,14 @@ fn the_url_of_a_folder_is_understood_or_refused() {
         assert_eq!(world.archive.versions(page).unwrap().len(), 2, "{url}");
     }
     let world = World::new();
-    for url in ["http://e.com/?q=1", "http://e.com/docs/page.html", "http://e.com/docs/?a"] {
+    for url in [
+        "http://e.com/?q=1",
+        "http://e.com/docs/page.html",
+        "http://e.com/docs/?a",
+        "http://e.com/a.php",
+        "http://e.com/docs/List.ASPX",
+        "http://e.com/logo.png",
+    ] {
         assert!(world.import_as(url, 10, &[("x.html", "one")]).is_err(), "{url}");
     }
     assert!(world.archive.state().sites().unwrap().is_empty());
@@ -242,6 +249,7 @@ fn an_earlier_export_is_brought_up_to_date_and_nothing_else_is_touched() {
             .contains("the first visit was on 1970-01-11")
     );
     assert!(!world.folder.path().join("out").exists());
+    world.export(10, "in/a/new/folder").unwrap();
     world.export(10, "out").unwrap();
     let foreign = world.folder.path().join("out/mine.txt");
     fs::write(&foreign, "mine").unwrap();

@@ -25,7 +25,7 @@ use self::{
     file::{TableFile, Value, time},
     text::TextReader,
 };
-use crate::{Archive, ArchiveError, Progress, Result, counted, noted};
+use crate::{Archive, ArchiveError, Progress, Result, counted, mark::Mark, noted};
 
 const STATE: &str = "tables.json";
 const FORMAT: u32 = 1;
@@ -77,6 +77,9 @@ struct Written {
     nenrin_tables: u32,
     /// Ranges of version numbers that are in the files, both ends included, in order.
     versions: Vec<(u64, u64)>,
+    /// Of which archive they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of: Option<Mark>,
     /// The last visit of the log that is in them.
     last_visit: i64,
     /// Whether pages and links are as old as the rest.
@@ -116,6 +119,7 @@ impl Archive {
     ) -> Result<WrittenTables> {
         fs::create_dir_all(folder).map_err(ArchiveError::io("create", folder))?;
         let written = read_state(folder)?;
+        self.check_mark(folder, written.of.as_ref())?;
         let mut export = Export {
             archive: self,
             folder,
@@ -313,6 +317,9 @@ impl Export<'_> {
         for (_, (name, file)) in std::mem::take(&mut self.files) {
             file.finish()?;
             self.written.files.insert(name);
+        }
+        if self.written.of.is_none() {
+            self.written.of = self.archive.mark(&self.written.versions);
         }
         noted::write(self.folder, STATE, &self.written)
     }

@@ -20,7 +20,7 @@ use super::{
     export::{ExportOptions, Exported},
     since::Since,
 };
-use crate::{Archive, ArchiveError, Progress, Result, noted, spans::rfc3339};
+use crate::{Archive, ArchiveError, Progress, Result, mark::Mark, noted, spans::rfc3339};
 
 const STATE: &str = "export.json";
 const INDEX: &str = "index.cdxj";
@@ -36,6 +36,9 @@ struct State {
     selection: Selection,
     /// Ranges of version numbers that are in the files.
     versions: Vec<(u64, u64)>,
+    /// Of which archive they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of: Option<Mark>,
     /// The last visit of the log that is in them.
     last_visit: i64,
     /// How many runs the index of all has.
@@ -94,6 +97,7 @@ impl Archive {
                 .into(),
         };
         let mut state = read_state(folder, &selection)?;
+        self.check_mark(folder, state.of.as_ref())?;
         delete_unnamed(folder, &state)?;
         index_all(folder, &mut state)?;
         let newest = self.state().visits(VisitFilter { limit: 1, ..VisitFilter::default() })?;
@@ -128,6 +132,9 @@ impl Archive {
         let files = exported.files.iter().map(|path| written(path)).collect::<Result<_>>()?;
         let index = format!("{}.cdxj", name(first));
         add_versions(&mut state.versions, std::mem::take(&mut exported.versions));
+        if state.of.is_none() {
+            state.of = self.mark(&state.versions);
+        }
         let (responses, revisits) = (exported.responses, exported.revisits);
         state.runs.push(Run { date: rfc3339(now_s), responses, revisits, index, files });
         noted::write(folder, STATE, &state)?;
@@ -156,6 +163,7 @@ fn read_state(folder: &Path, selection: &Selection) -> Result<State> {
                 nenrin_export: FORMAT,
                 selection: selection.clone(),
                 versions: Vec::new(),
+                of: None,
                 last_visit: 0,
                 indexed_runs: 0,
                 runs: Vec::new(),
@@ -391,6 +399,28 @@ mod tests {
         noted::write(&world.out(), STATE, &state).unwrap();
         world.go_on();
         assert_eq!(fs::read_to_string(world.out().join(INDEX)).unwrap().lines().count(), 4);
+    }
+
+    #[test]
+    fn a_folder_of_another_archive_is_refused() {
+        let (world, other) = (World::new(), World::new());
+        world.visit(100, &[("/", "one")]);
+        other.visit(100, &[("/", "two")]);
+        world.go_on();
+        let options = ExportOptions::new(1_000_000);
+        let refused = other.archive.continue_warc(&world.out(), &options, &mut |_, _| {});
+        let said = refused.unwrap_err().to_string();
+        assert!(said.ends_with("was exported from another archive; name another folder"), "{said}");
+        let tables = world.folder.path().join("tables");
+        world.archive.export_tables(&tables, &mut |_, _| {}).unwrap();
+        world.archive.export_tables(&tables, &mut |_, _| {}).unwrap();
+        assert!(other.archive.export_tables(&tables, &mut |_, _| {}).is_err());
+        // A copy of the archive goes on.
+        let copy = world.folder.path().join("copy");
+        world.archive.back_up(&copy, 200, &mut |_, _| {}).unwrap();
+        let copy = Archive::open(&copy, &OpenOptions::writing()).unwrap();
+        copy.export_tables(&tables, &mut |_, _| {}).unwrap();
+        copy.continue_warc(&world.out(), &options, &mut |_, _| {}).unwrap();
     }
 
     #[test]

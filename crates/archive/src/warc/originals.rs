@@ -13,12 +13,17 @@ use crate::{ArchiveError, Result};
 /// URL and date of a capture.
 type Named = (CanonicalUrl, i64);
 
+/// Captures of one second without a digest that are compared.
+const UNDIGESTED_MAX: usize = 64;
+
 /// What revisits say of originals that neither URL nor date leads to.
 #[derive(Default)]
 pub(super) struct NamedOriginals {
     was_searched: bool,
     by_id: BTreeMap<String, Option<Named>>,
     by_digest: BTreeMap<(i64, String), Option<Named>>,
+    /// Captures of those dates whose records have no digest.
+    undigested: BTreeMap<i64, Vec<Named>>,
 }
 
 impl NamedOriginals {
@@ -31,13 +36,21 @@ impl NamedOriginals {
     pub(super) fn want(&mut self, record: &Record) {
         self.was_searched = true;
         self.by_id.extend(id_of_original(record).map(|id| (id, None)));
-        self.by_digest.extend(date_and_digest(record).map(|named| (named, None)));
+        let by_digest = date_and_digest(record);
+        self.undigested.extend(by_digest.iter().map(|(date_s, _)| (*date_s, Vec::new())));
+        self.by_digest.extend(by_digest.map(|named| (named, None)));
     }
 
     /// The original of a revisit, if it was found.
     pub(super) fn of(&self, record: &Record) -> Option<&Named> {
         let by_id = id_of_original(record).and_then(|id| self.by_id.get(&id)?.as_ref());
         by_id.or_else(|| self.by_digest.get(&date_and_digest(record)?)?.as_ref())
+    }
+
+    /// Captures of the date that a revisit names whose content has to be compared with its digest.
+    pub(super) fn undigested(&self, record: &Record) -> &[Named] {
+        let named = date_and_digest(record).and_then(|(date_s, _)| self.undigested.get(&date_s));
+        named.map(Vec::as_slice).unwrap_or_default()
     }
 
     /// Notes the wanted captures of a file.
@@ -64,9 +77,15 @@ impl NamedOriginals {
         if let Some(place) = id.and_then(|id| self.by_id.get_mut(&id)) {
             place.get_or_insert_with(|| named.clone());
         }
-        let digest = record.fields.get("WARC-Payload-Digest").map(str::to_ascii_lowercase);
-        let by_digest = digest.map(|digest| (named.1, digest));
-        if let Some(place) = by_digest.and_then(|wanted| self.by_digest.get_mut(&wanted)) {
+        let Some(digest) = record.fields.get("WARC-Payload-Digest") else {
+            if let Some(all) = self.undigested.get_mut(&named.1)
+                && all.len() < UNDIGESTED_MAX
+            {
+                all.push(named);
+            }
+            return;
+        };
+        if let Some(place) = self.by_digest.get_mut(&(named.1, digest.to_ascii_lowercase())) {
             place.get_or_insert(named);
         }
     }

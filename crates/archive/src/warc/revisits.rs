@@ -300,7 +300,8 @@ impl<'a> Resolver<'a> {
 
     /// The version that a revisit refers to: by URL and date; else the newest before it of that URL that
     /// has the digest; else one of a URL with the same key (http or https, `www.` or not) of that date
-    /// or with the digest; else the one that was found in the files for it.
+    /// or with the digest; else one after it with the digest; else the one that was found in the files
+    /// for it.
     fn original(
         &self,
         record: &Record,
@@ -335,9 +336,32 @@ impl<'a> Resolver<'a> {
                 return Ok(Some(self.archive.store().head(row.version)?));
             }
         }
-        let Some((url, at_s)) = self.named.of(record) else { return Ok(None) };
+        // A clock that was set back, or files in which a site was collected by two at once.
+        let later = VersionQuery { from_s: before.0, to_s: i64::MAX, limit: ORIGINALS_MAX };
+        for (_, row) in self.archive.state().versions(&target.key(), later)? {
+            if self.has_digest(&row, digest)? == Some(true) {
+                return Ok(Some(self.archive.store().head(row.version)?));
+            }
+        }
+        if let Some(named) = self.named.of(record)
+            && let Some(row) = self.version_named(named)?
+        {
+            return Ok(Some(self.archive.store().head(row.version)?));
+        }
+        for named in self.named.undigested(record) {
+            if let Some(row) = self.version_named(named)?
+                && self.has_digest(&row, digest)? == Some(true)
+            {
+                return Ok(Some(self.archive.store().head(row.version)?));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The version of a URL and date.
+    fn version_named(&self, (url, at_s): &(CanonicalUrl, i64)) -> Result<Option<VersionRow>> {
         let found = self.versions_at(url, *at_s)?.into_iter().find(|(found, _)| found == url);
-        found.map(|(_, row)| Ok(self.archive.store().head(row.version)?)).transpose()
+        Ok(found.map(|(_, row)| row))
     }
 
     fn versions_at(

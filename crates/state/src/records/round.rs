@@ -21,13 +21,13 @@ pub struct Round {
 
 /// What a round found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RoundCounts {
     /// Pages that became known.
     pub new_pages: u64,
     /// Visits with new content.
     pub changed: u64,
     /// Those among them that brought the first version of a page.
-    #[serde(default)]
     pub first: u64,
     /// Visits with the same content sent again.
     pub same: u64,
@@ -44,10 +44,8 @@ pub struct RoundCounts {
     /// Bytes added to packs.
     pub stored_bytes: u64,
     /// Links not followed because they look like a trap.
-    #[serde(default)]
     pub trapped: u64,
     /// Pages that were not worth a visit in a round that chooses.
-    #[serde(default)]
     pub skipped: u64,
 }
 

@@ -4,7 +4,7 @@
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::{far, read, rows};
+use super::{far, packed, read, rows};
 use crate::{
     DuePage, FoundPage, Linked, Nth, PageId, PageLinks, Reading, SiteId, VersionId, VisitCommit,
     known::{Fresh, Known},
@@ -203,7 +203,7 @@ pub(super) fn links(
 pub(super) fn keep_order(t: &Transaction<'_>, bytes: &[u8]) -> rusqlite::Result<()> {
     t.execute("DELETE FROM crawl_order", [])?;
     let mut insert = t.prepare_cached("INSERT INTO crawl_order (bytes) VALUES (?1)")?;
-    bytes.chunks(PART_BYTES).try_for_each(|part| insert.execute([part]).map(|_| ()))
+    bytes.chunks(PART_BYTES).try_for_each(|part| insert.execute([&*packed::pack(part)]).map(|_| ()))
 }
 
 pub(super) fn order(c: &Connection) -> rusqlite::Result<Vec<u8>> {
@@ -211,7 +211,7 @@ pub(super) fn order(c: &Connection) -> rusqlite::Result<Vec<u8>> {
     let mut query = c.prepare_cached("SELECT bytes FROM crawl_order ORDER BY part")?;
     let mut parts = query.query([])?;
     while let Some(part) = parts.next()? {
-        bytes.extend_from_slice(part.get_ref(0)?.as_blob()?);
+        bytes.extend_from_slice(&packed::unpack(part.get_ref(0)?.as_blob()?)?);
     }
     Ok(bytes)
 }

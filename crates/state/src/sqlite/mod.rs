@@ -21,6 +21,7 @@ mod mail;
 mod notes;
 mod open;
 mod overview;
+mod packed;
 mod portion;
 mod prune;
 mod read;

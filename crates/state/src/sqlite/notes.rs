@@ -1,19 +1,14 @@
 //! Notes of servers: what other parts of the program learnt of them. Long ones are compressed.
 
-use std::{collections::BTreeMap, io::Read as _};
+use std::{borrow::Cow, collections::BTreeMap};
 
 use rusqlite::{
     Connection, Transaction, params,
     types::{FromSqlError, FromSqlResult, ValueRef},
 };
 
+use super::packed;
 use crate::{ServerId, ServerNote};
-
-/// Shorter notes are stored as they are.
-const SHORT_BYTES: usize = 512;
-/// No note is longer; more is damage.
-const MAX_BYTES: usize = 64 << 20;
-const LEVEL: i32 = 3;
 
 /// Stores a note, replacing the one of that name.
 pub(super) fn write(t: &Transaction<'_>, note: &ServerNote) -> rusqlite::Result<()> {
@@ -23,16 +18,11 @@ pub(super) fn write(t: &Transaction<'_>, note: &ServerNote) -> rusqlite::Result<
         return Ok(());
     }
     let mut put = t.prepare_cached("INSERT OR REPLACE INTO notes VALUES (?1, ?2, ?3)")?;
-    match compressed(&note.value) {
-        Some(bytes) => put.execute(params![note.server.0, note.name, bytes])?,
-        None => put.execute(params![note.server.0, note.name, note.value])?,
+    match packed::pack(note.value.as_bytes()) {
+        Cow::Owned(bytes) => put.execute(params![note.server.0, note.name, bytes])?,
+        Cow::Borrowed(_) => put.execute(params![note.server.0, note.name, note.value])?,
     };
     Ok(())
-}
-
-fn compressed(value: &str) -> Option<Vec<u8>> {
-    let is_long = (SHORT_BYTES..=MAX_BYTES).contains(&value.len());
-    is_long.then(|| zstd::bulk::compress(value.as_bytes(), LEVEL).ok()).flatten()
 }
 
 /// The notes of a server, by name.
@@ -46,10 +36,7 @@ pub(super) fn of_server(
 
 fn text_of(value: ValueRef<'_>) -> FromSqlResult<String> {
     let ValueRef::Blob(bytes) = value else { return Ok(value.as_str()?.to_owned()) };
-    let mut text = String::new();
-    let reader = zstd::Decoder::new(bytes).map_err(FromSqlError::other)?;
-    reader.take(MAX_BYTES as u64).read_to_string(&mut text).map_err(FromSqlError::other)?;
-    Ok(text)
+    String::from_utf8(packed::unpack(bytes)?.into_owned()).map_err(FromSqlError::other)
 }
 
 #[cfg(test)]

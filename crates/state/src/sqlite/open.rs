@@ -39,6 +39,9 @@ const MIGRATIONS: &[&str] = &[
     ALTER TABLE days RENAME COLUMN troubles TO problems;",
     // A new state has no tables for partitions, incidents and watches before it needs them.
     "",
+    // What is learnt of sites and of the crawl order is compressed, and counts of rounds that are 0 are left
+    // out, when it is written the next time.
+    "",
 ];
 /// A table takes a page at least, so a small state has small pages. One above this size has those with
 /// which a commit takes fewer steps.

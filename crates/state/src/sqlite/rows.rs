@@ -184,8 +184,12 @@ pub(super) fn keep_round_counts(
 }
 
 pub(super) fn counts_text(counts: &RoundCounts) -> String {
-    // Numbers always have a JSON form.
-    serde_json::to_string(counts).unwrap_or_default()
+    // Numbers always have a JSON form. What is 0 is left out.
+    let mut counts = serde_json::to_value(counts).unwrap_or_default();
+    if let Some(counts) = counts.as_object_mut() {
+        counts.retain(|_, count| *count != 0);
+    }
+    counts.to_string()
 }
 
 /// URL, then at_s, version, status, mime name, bytes, permille.

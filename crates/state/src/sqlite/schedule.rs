@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use super::{
     batch::Batch,
     due::{self, NEW_BUCKET},
+    packed,
     read::{self, count},
     rows, worth,
 };
@@ -97,14 +98,14 @@ pub(super) fn unschedule_site(
 
 pub(super) fn keep_shared(t: &Transaction<'_>, site: SiteId, bytes: &[u8]) -> rusqlite::Result<()> {
     t.prepare_cached("INSERT OR REPLACE INTO shared VALUES (?1, ?2)")?
-        .execute(params![site.0, bytes])?;
+        .execute(params![site.0, &*packed::pack(bytes)])?;
     Ok(())
 }
 
 pub(super) fn shared(c: &Connection, site: SiteId) -> rusqlite::Result<Vec<u8>> {
     let found = c
         .prepare_cached("SELECT state FROM shared WHERE site = ?1")?
-        .query_row([site.0], |row| row.get(0))
+        .query_row([site.0], |row| Ok(packed::unpack(row.get_ref(0)?.as_blob()?)?.into_owned()))
         .optional()?;
     Ok(found.unwrap_or_default())
 }

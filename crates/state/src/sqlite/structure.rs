@@ -6,7 +6,7 @@ use nenrin_structure::PageFragments;
 use nenrin_urls::CanonicalUrl;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use super::{links, read, rows, validators};
+use super::{links, packed, read, rows, validators};
 use crate::{
     DuePage, KeptStructure, MappedPage, Nth, PageId, Round, RoundEnd, RoundId, ServerId, SiteId,
     SitePages, Skips,
@@ -21,7 +21,7 @@ fn number(site: Option<SiteId>) -> u32 {
 
 pub(super) fn keep(t: &Transaction<'_>, kept: &KeptStructure) -> rusqlite::Result<()> {
     t.prepare_cached("INSERT OR REPLACE INTO structure VALUES (?1, ?2)")?
-        .execute(params![number(kept.site), kept.bytes])?;
+        .execute(params![number(kept.site), &*packed::pack(&kept.bytes)])?;
     Ok(())
 }
 
@@ -47,7 +47,9 @@ pub(super) fn forget_blocks(t: &Transaction<'_>, page: PageId) -> rusqlite::Resu
 fn kept(c: &Connection, site: Option<SiteId>) -> rusqlite::Result<Vec<u8>> {
     let found = c
         .prepare_cached("SELECT state FROM structure WHERE site = ?1")?
-        .query_row([number(site)], |row| row.get(0))
+        .query_row([number(site)], |row| {
+            Ok(packed::unpack(row.get_ref(0)?.as_blob()?)?.into_owned())
+        })
         .optional()?;
     Ok(found.unwrap_or_default())
 }

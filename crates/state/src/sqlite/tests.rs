@@ -54,7 +54,7 @@ fn a_state_of_the_first_schema_gets_what_came_later() {
     drop(state);
     let number = |c: &Connection| c.pragma_query_value(None, "user_version", |row| row.get(0));
     let found: i64 = number(&Connection::open(&path).unwrap()).unwrap();
-    assert_eq!(found, 5);
+    assert_eq!(found, 6);
 }
 
 #[test]

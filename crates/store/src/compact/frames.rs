@@ -422,7 +422,12 @@ impl<'a, 's, 'p> FrameWriter<'a, 's, 'p> {
         }
         self.make_room()?;
         let reference = self.place_prefix()?;
-        let squeezed = squeeze::compress(&frame.raw, self.options.level, &self.prefix);
+        // Sites by time are few, and what they share is far apart.
+        let squeeze = match self.arrangement {
+            Arrangement::ByPage => squeeze::compress,
+            Arrangement::ByTime => squeeze::compress_longest,
+        };
+        let squeezed = squeeze(&frame.raw, self.options.level, &self.prefix);
         let (coding, data) = match squeezed.len() < frame.raw.len() {
             true => (Coding::Zstd, &squeezed),
             false => (Coding::Plain, &frame.raw),
