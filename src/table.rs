@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use nenrin_lang::{shown, shown_json, wrapped};
+use nenrin_search::Marks;
 use serde::Serialize;
 
 pub(crate) use nenrin_lang::Table;
@@ -41,10 +42,56 @@ pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
 
 /// Writes a line of text to standard output, on a terminal broken between words.
 pub(crate) fn say(line: impl AsRef<str>) -> io::Result<()> {
+    say_in(Colour::None, line)
+}
+
+/// The colour of a line, where a person wants colours.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Colour {
+    None,
+    Bold,
+    Red,
+    Green,
+    Cyan,
+}
+
+const PLAIN: &str = "\u{1b}[0m";
+const BOLD: &str = "\u{1b}[1m";
+
+/// The same in a colour.
+pub(crate) fn say_in(colour: Colour, line: impl AsRef<str>) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let line = shown(line.as_ref());
-    match width_of(&out) {
-        Some(width) => writeln!(out, "{}", wrapped(&line, width)),
-        None => writeln!(out, "{line}"),
+    let line = width_of(&out).map_or(line.clone(), |width| wrapped(&line, width).into());
+    let code = match colour {
+        Colour::None => "",
+        Colour::Bold => BOLD,
+        Colour::Red => "\u{1b}[31m",
+        Colour::Green => "\u{1b}[32m",
+        Colour::Cyan => "\u{1b}[36m",
+    };
+    match code {
+        code if !code.is_empty() && has_colours(&out) => writeln!(out, "{code}{line}{PLAIN}"),
+        _ => writeln!(out, "{line}"),
+    }
+}
+
+/// What stands around what was found: where a person wants colours, characters that [`say_marked`] turns into
+/// them and that no text of an archive has there.
+pub(crate) fn marks() -> Marks {
+    match has_colours(&io::stdout()) {
+        true => Marks { begin: '\u{e000}', end: '\u{e001}' },
+        false => Marks::default(),
+    }
+}
+
+/// Writes text with [`marks`].
+pub(crate) fn say_marked(text: impl AsRef<str>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let text = shown(text.as_ref());
+    let text = width_of(&out).map_or(text.clone(), |width| wrapped(&text, width).into());
+    match has_colours(&out) {
+        true => writeln!(out, "{}", text.replace('\u{e000}', BOLD).replace('\u{e001}', PLAIN)),
+        false => writeln!(out, "{text}"),
     }
 }

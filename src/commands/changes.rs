@@ -13,7 +13,7 @@ use crate::{
     cli::{ChangesArgs, DiffArgs, last_second},
     clock,
     exit::{Exit, usage},
-    table::{print_json, say},
+    table::{Colour, print_json, say, say_in},
 };
 
 /// Changes and pages that are read at once.
@@ -59,8 +59,19 @@ pub(super) fn changes(context: &Context, args: &ChangesArgs) -> anyhow::Result<E
             format!("No changes in this time. The newest is of {date}: --since {day} shows it.")
         }))?;
     }
-    lines(&listed, &names).into_iter().try_for_each(say)?;
+    lines(&listed, &names).into_iter().try_for_each(|line| say_in(colour(&line), line))?;
     Ok(Exit::Done)
+}
+
+/// Days stand out, and so do lines that came and went.
+fn colour(line: &str) -> Colour {
+    let text = line.trim_start();
+    match line.len() - text.len() {
+        _ if text.starts_with("+ ") || line.starts_with("new ") => Colour::Green,
+        _ if text.starts_with("- ") || line.starts_with("gone ") => Colour::Red,
+        0 | 1 if text.ends_with("(UTC)") => Colour::Bold,
+        _ => Colour::None,
+    }
 }
 
 /// A site on two dates.
@@ -79,7 +90,10 @@ pub(super) fn diff_site(context: &Context, name: &str, args: &DiffArgs) -> anyho
     if !context.json {
         let mut found = SiteDifference::default();
         while found.go_on(state, dates, PORTION)? {}
-        found.lines(dates, args.limit).into_iter().try_for_each(say)?;
+        let lines = found.lines(dates, args.limit).into_iter().enumerate();
+        lines
+            .map(|(nth, line)| (if nth == 0 { Colour::Bold } else { colour(&line) }, line))
+            .try_for_each(|(colour, line)| say_in(colour, line))?;
         return Ok(Exit::Done);
     }
     let mut after = None;

@@ -9,7 +9,7 @@ use super::Context;
 use crate::{
     cli::DiffArgs,
     exit::{Exit, usage},
-    table::{print_json, say},
+    table::{Colour, print_json, say, say_in},
 };
 
 pub(super) fn diff(context: &Context, args: &DiffArgs) -> anyhow::Result<Exit> {
@@ -80,7 +80,8 @@ fn print(changes: &PageChanges, context: usize) -> anyhow::Result<()> {
     }
     for (mark, capture) in [("---", old), ("+++", new)] {
         let size = readable_bytes(capture.body_bytes);
-        say(format!("{mark} {}  {}  {size}", readable_date(capture.at_s), capture.url))?;
+        let line = format!("{mark} {}  {}  {size}", readable_date(capture.at_s), capture.url);
+        say_in(Colour::Bold, line)?;
     }
     let Some(lines) = &changes.lines else {
         return Ok(say("not text: only the sizes can be compared")?);
@@ -89,6 +90,15 @@ fn print(changes: &PageChanges, context: usize) -> anyhow::Result<()> {
     if shown.is_empty() {
         say("no line of text differs; what changed is markup or white space")?;
     }
-    shown.into_iter().try_for_each(say)?;
+    shown.into_iter().try_for_each(|line| say_in(colour(&line), line))?;
     Ok(())
+}
+
+fn colour(line: &str) -> Colour {
+    match line.as_bytes() {
+        [b'-', ..] => Colour::Red,
+        [b'+', ..] => Colour::Green,
+        b"@@" => Colour::Cyan,
+        _ => Colour::None,
+    }
 }

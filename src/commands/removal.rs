@@ -1,6 +1,6 @@
 //! Removing sites: hiding, denying, deleting, each with its reason in the log.
 
-use nenrin_archive::{readable_date, rfc3339, sites};
+use nenrin_archive::{counted, readable_date, rfc3339, sites};
 use nenrin_state::{Removal, Site, SiteId};
 use serde_json::json;
 
@@ -40,7 +40,7 @@ pub(super) fn remove(context: &Context, args: &SiteRemoveArgs) -> anyhow::Result
             site.name
         ),
         Removal::Deny => format!("nobody can open {} any more; it is still stored", site.name),
-        Removal::Delete => format!("{forgotten} versions of {} were deleted", site.name),
+        Removal::Delete => format!("versions of {} that were deleted: {forgotten}", site.name),
     })?;
     Ok(Exit::Done)
 }
@@ -64,7 +64,7 @@ pub(super) fn list(context: &Context) -> anyhow::Result<Exit> {
         rows.push((row.at_s, row.site, what, row.reason, json!({ "removal": row.removal })));
     }
     for row in archive.state().prunes()? {
-        let what = format!("{} versions pruned", row.versions);
+        let what = format!("{} pruned", counted(row.versions, "version"));
         let about = json!({ "versions_pruned": row.versions, "raw_bytes": row.raw_bytes });
         rows.push((row.at_s, row.site, what, format!("rule {}", row.rule), about));
     }

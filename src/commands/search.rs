@@ -9,7 +9,7 @@ use super::{Context, progress::Bar};
 use crate::{
     cli::{BlameArgs, SearchArgs},
     exit::{Exit, usage},
-    table::{print_json, say},
+    table::{marks, print_json, say, say_marked},
 };
 
 /// Keeps the index while the program runs, unless it is switched off.
@@ -55,7 +55,7 @@ pub(super) fn search(context: &Context, args: &SearchArgs) -> anyhow::Result<Exi
         found => found?,
     };
     for page in &found.pages {
-        if context.json { print_json(&page.json())? } else { say(page.text())? }
+        if context.json { print_json(&page.json())? } else { say_marked(page.text(marks()))? }
     }
     match (context.json, found.pages.len()) {
         (false, 0) => say("nothing was found")?,

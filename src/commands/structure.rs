@@ -24,7 +24,9 @@ pub(super) fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow:
     }
     match &structure.last_round {
         Some(round) => round.lines().into_iter().try_for_each(say)?,
-        None => say("no round has chosen its pages yet: nenrin site set --rounds-by")?,
+        None => say(
+            "no round has chosen its pages yet; `nenrin site set SITE --rounds-by METHOD` lets rounds choose",
+        )?,
     }
     Ok(Exit::Done)
 }
@@ -32,6 +34,8 @@ pub(super) fn show(context: &Context, state: &dyn State, site: &Site) -> anyhow:
 fn show_view(view: &StructureView) -> anyhow::Result<()> {
     say(structure_line(view))?;
     print_table(&tops_table(view))?;
-    print_table(&families_table(view))?;
+    if !view.families.is_empty() {
+        print_table(&families_table(view))?;
+    }
     Ok(())
 }

@@ -510,7 +510,7 @@ fn commands_on_a_shared_archive_work_or_say_the_way_out() {
 
     let delete =
         ["site", "remove", "site 0", "--how", "delete", "--reason", "x", "--confirm", "site 0"];
-    other.run(&delete).expect_said(0, &["were deleted"]);
+    other.run(&delete).expect_said(0, &["that were deleted"]);
     assert_eq!(versions(), 0);
     other.assert_sound();
 }

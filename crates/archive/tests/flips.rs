@@ -295,7 +295,7 @@ fn rows_that_make_no_sense_are_found_and_reindex_makes_them_again() {
         let checked = Archive::open(&folder, &OpenOptions::checking()).unwrap();
         let found = checked.verify(false, &mut |_, _| {}).unwrap();
         let advice = found.text(false).pop().unwrap_or_default();
-        assert!(advice.starts_with("not sound") && advice.contains("`nenrin reindex`"), "{advice}");
+        assert!(advice.starts_with("damaged: ") && advice.contains("`nenrin reindex`"), "{advice}");
         assert!(!advice.contains("--repair"), "parity does not restore it: {advice}");
         drop(checked);
         let archive = Archive::open(&folder, &OpenOptions::rebuilding()).unwrap();

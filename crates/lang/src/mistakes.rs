@@ -147,6 +147,16 @@ fn plain(message: &str) -> String {
         let kind = kinds.iter().find_map(|(kind, word)| Some((found.strip_prefix(kind)?, word)));
         let found = kind.map_or(found.to_owned(), |(value, word)| format!("the {word}{value}"));
         let is_number = found.contains("number");
+        let most = match expected {
+            "u8" => " up to 255",
+            "u16" => " up to 65535",
+            "u32" => " up to 4294967295",
+            "u64" | "usize" => " on",
+            _ => "",
+        };
+        if found.starts_with("the whole number") && !most.is_empty() {
+            return format!("{found} is not right here; write a whole number from 0{most}");
+        }
         let units = if is_number && expected == "a string" {
             ", with its unit: \"5s\" or \"2h\" for a time, \"64MiB\" for a size"
         } else {
@@ -276,7 +286,7 @@ mod tests {
             ),
             (
                 "invalid value: integer `-1`, expected u32",
-                "the whole number `-1` is not right here; write a whole number, without quotes",
+                "the whole number `-1` is not right here; write a whole number from 0 up to 4294967295",
             ),
             (
                 "invalid type: integer `1`, expected a boolean",

@@ -1,6 +1,6 @@
 //! Tables of text.
 
-use crate::shown::columns;
+use crate::shown::{columns, wrapped};
 
 /// Space that a folded line begins with.
 const INDENT: &str = "      ";
@@ -85,7 +85,7 @@ impl Table {
         if used > 0 {
             text.push('\n');
         }
-        text
+        wrapped(&text, width)
     }
 }
 
@@ -135,7 +135,10 @@ mod tests {
                         9  Paper\n      \
                         visits 4\n";
         assert_eq!(rounds().text(Some(22)), expected);
-        assert!(rounds().text(Some(1)).contains("visits 26"), "however narrow");
+        assert!(rounds().text(Some(1)).contains("visits\n      26"), "however narrow");
+        let mut long = Table::new(&["a", "why"]);
+        long.row(["x", "too little was seen yet"].map(str::to_owned).to_vec());
+        assert_eq!(long.text(Some(20)), "a\nx\n      why too little\n      was seen yet\n");
         let mut wide = Table::new(&["a long first column", "b", "c"]);
         wide.row(["x", "1", "2"].map(str::to_owned).to_vec());
         assert_eq!(wide.text(Some(20)), "a long first column\nx\n      b 1 · c 2\n");

@@ -50,6 +50,9 @@ impl std::fmt::Display for Missed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (low, high) = self.range;
         let (versions, low, high) = (self.versions.round(), low.round(), high.round());
+        if high == 0.0 {
+            return f.write_str("no version missed between visits");
+        }
         write!(f, "about {versions} versions missed between visits ({low} to {high})")
     }
 }
@@ -89,6 +92,7 @@ mod tests {
         assert!(unsure.range.0 < sure.range.0 && sure.range.1 < unsure.range.1);
         assert!(sure.range.0 < 10.0 && 10.0 < sure.range.1);
         assert_eq!(Missed::new(0.0, 0.0).range, (0.0, 0.0));
+        assert_eq!(Missed::new(0.0, 0.9).to_string(), "no version missed between visits");
         let text = "about 10 versions missed between visits (6 to 14)";
         assert_eq!(sure.to_string(), text);
     }

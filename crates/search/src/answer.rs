@@ -94,24 +94,42 @@ impl SearchResult {
     }
 
     /// The result as lines for a terminal.
-    pub fn text(&self) -> String {
+    pub fn text(&self, marks: Marks) -> String {
+        let Marks { begin, end } = marks;
+        // What the archive says cannot pass for a mark, unless marks are ordinary characters.
+        let own = |text: &str| match begin.is_ascii() {
+            true => text.to_owned(),
+            false => text.replace([begin, end], "\u{fffd}"),
+        };
         let until = self.until_s.map_or("still there".to_owned(), readable_date);
-        let snippet: String = self
-            .snippet
-            .iter()
-            .map(
-                |piece| {
-                    if piece.is_match { format!("[{}]", piece.text) } else { piece.text.clone() }
-                },
-            )
-            .collect();
-        let title = self.title.as_deref().unwrap_or("(no title)");
+        let piece = |piece: &Piece| match piece.is_match {
+            true => format!("{begin}{}{end}", own(&piece.text)),
+            false => own(&piece.text),
+        };
+        let snippet: String = self.snippet.iter().map(piece).collect();
+        let title = own(self.title.as_deref().unwrap_or("(no title)"));
         format!(
             "{title}\n  {}\n  {} – {until}  ·  {}\n  {snippet}\n",
             self.url.shown(),
             readable_date(self.from_s),
-            self.site_name
+            own(&self.site_name)
         )
+    }
+}
+
+/// What stands before and after a match in text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Marks {
+    /// Before it.
+    pub begin: char,
+    /// After it.
+    pub end: char,
+}
+
+impl Default for Marks {
+    /// Square brackets.
+    fn default() -> Self {
+        Self { begin: '[', end: ']' }
     }
 }
 

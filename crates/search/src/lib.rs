@@ -32,7 +32,7 @@ pub mod scan;
 mod snippet;
 mod units;
 
-pub use answer::{Answer, Ask, Search, SearchResult, Status};
+pub use answer::{Answer, Ask, Marks, Search, SearchResult, Status};
 pub use background::Keeping;
 pub use blame::{Blame, BlamedBlock, blame};
 pub use error::SearchError;

@@ -37,7 +37,7 @@ pub(crate) const OTHER: &str = "other";
 
 /// The periods offered; others are typed.
 pub(crate) const PERIODS: [(&str, &str, &str); 7] = [
-    (CONTINUOUS, "each page when a change is likely", "ページごとに自動で"),
+    (CONTINUOUS, "each page on its own schedule", "ページごとの予定"),
     ("manual", "only when I start it", "手動のみ"),
     ("1h", "every hour", "1時間ごと"),
     ("12h", "twice a day", "1日2回"),

@@ -99,7 +99,9 @@ async fn a_first_version_is_new_and_a_page_that_is_not_there_is_missing() {
         .collect();
     assert_eq!(words, ["changed", "missing (404)", "new"]);
     let site = world.get("/sites/1").await.body;
-    assert!(site.contains("missing (404)"), "{site}");
+    let (others, missing) = site.split_once("Pages that the server does not have").unwrap();
+    assert!(!others.contains("missing (404)") && !others.contains("id=\"problems\""), "{others}");
+    assert!(missing.contains("missing (404)"), "{missing}");
     let overview = world.get("/").await.body;
     assert!(!overview.contains("class=\"bad\""), "a missing page is not a problem: {overview}");
 }
@@ -121,7 +123,7 @@ async fn failing_parts_of_others_are_listed_apart() {
     world.state.commit(&[Change::Visit(Box::new(failed))]).unwrap();
     let body = world.get("/sites/1").await.body;
     let (own, others) = body.split_once("from other servers").unwrap();
-    assert!(own.contains("Not collected, by cause") && !own.contains("tracker.example"), "{own}");
+    assert!(own.contains("Problems by cause") && !own.contains("tracker.example"), "{own}");
     assert!(others.contains("tracker.example"), "{others}");
 }
 

@@ -163,7 +163,7 @@ impl Verified {
 
     fn advice(&self) -> String {
         if self.is_sound() {
-            return "sound".to_owned();
+            return "no damage found".to_owned();
         }
         let mut ways = Vec::new();
         if self.store.damage.iter().any(|damage| damage.is_of_index()) {
@@ -186,6 +186,6 @@ impl Verified {
         if self.lost() > 0 {
             ways.push("`nenrin verify --accept-loss` drops what cannot be read from the lists");
         }
-        format!("not sound: {}", ways.join("; "))
+        format!("damaged: {}", ways.join("; "))
     }
 }

@@ -10,6 +10,7 @@ use nenrin_urls::CanonicalUrl;
 use serde_json::{Value, json};
 
 use super::lines::{ROUND_HEADER, name_of, round_cells};
+use crate::counted;
 
 /// Kinds of problems listed in the summary.
 const PROBLEMS_SHOWN: usize = 10;
@@ -98,7 +99,8 @@ impl Collected {
             let (name, left) = (name_of(sites, report.site), left(report));
             if left > 0 {
                 lines.push(format!(
-                    "  {name}: {left} pages left for the next round, their servers could not be asked"
+                    "  {name}: {} left for the next round: not all servers could be asked",
+                    counted(left, "page")
                 ));
             }
             if report.page_limit_reached {

@@ -5,7 +5,7 @@ use nenrin_state::{ServerId, SiteId, State, StateError};
 use nenrin_urls::Server;
 use serde_json::{Value, json};
 
-use crate::spans::readable_date;
+use crate::spans::{counted, readable_date};
 
 /// Servers of one site that are looked at; a site rarely has more than its own and a few that hold
 /// its pictures.
@@ -70,11 +70,14 @@ impl Learnt {
                 (Look::Unknown, _) => "with no usable answer".to_owned(),
                 (Look::Honest, _) => "with an error, as it should be".to_owned(),
                 (Look::Page(_), _) => {
-                    format!("with a page; {} visits found it instead of theirs", probe.called_gone)
+                    format!(
+                        "with a page; {} found it instead of theirs",
+                        counted(u64::from(probe.called_gone), "visit")
+                    )
                 }
                 (Look::Redirect(to), _) => {
                     format!(
-                        "by redirecting to {to}; {} visits were redirected there",
+                        "by redirecting to {to}; visits redirected there: {}",
                         probe.called_gone
                     )
                 }
@@ -83,9 +86,9 @@ impl Learnt {
             lines.push(format!("    a page that does not exist is answered {look} ({asked})"));
         }
         for (trap, count) in &self.learnt.traps.refused {
-            let (links, example) = (count.links, &count.example);
+            let (links, example) = (counted(count.links, "link"), &count.example);
             let why = trap.text();
-            lines.push(format!("    {links} links not followed: {why} (such as {example})"));
+            lines.push(format!("    {links} not followed: {why} (such as {example})"));
         }
         for (url, source) in &self.learnt.signals.sources {
             let trust = &source.trust;
@@ -93,8 +96,8 @@ impl Learnt {
                 share.map_or("unknown".to_owned(), |share| format!("{:.0}%", share * 100.0))
             };
             lines.push(format!(
-                "    {url}: {} pages, {} dated; precision {}, recall {}, odds {:.1}{}",
-                source.entries,
+                "    {url}: {}, {} dated; precision {}, recall {}, odds {:.1}{}",
+                counted(source.entries.into(), "page"),
                 source.dated,
                 share(trust.precision()),
                 share(trust.recall()),

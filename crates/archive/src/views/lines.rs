@@ -24,9 +24,9 @@ pub const PAGE_HEADER: [&str; 12] = [
     "significant",
     "last visit (UTC)",
     "outcome",
-    "bytes",
+    "size",
     "importance",
-    "per day",
+    "changes/day",
     "sure",
     "due (UTC)",
     "why",
@@ -155,7 +155,7 @@ pub fn version_json(url: &CanonicalUrl, row: &VersionRow) -> Value {
 
 /// Versions, one a row.
 pub fn versions_table(versions: &[(CanonicalUrl, VersionRow)]) -> Table {
-    let header = ["received (UTC)", "version", "status", "type", "bytes", "changed", "page"];
+    let header = ["received (UTC)", "version", "status", "type", "size", "changed", "page"];
     let mut table = Table::new(&header);
     for (url, row) in versions {
         table.row(vec![

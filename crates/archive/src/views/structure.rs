@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use nenrin_state::{Outcome, PageId, Round, RoundId, Site, SiteId, State, StateError};
 
-use crate::readable_date;
+use crate::{counted, readable_date};
 
 /// Rounds looked through for the last that chose its pages.
 const ROUNDS_LOOKED_AT: usize = 20;
@@ -93,15 +93,15 @@ impl ChosenRound {
     /// What it visited, and what it left out and why, a line each.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![format!(
-            "round {} of {}: {} visits, {} changed, {} pages left out",
+            "round {} of {}: {}, {} changed, {} left out",
             self.round,
             readable_date(self.started_s),
-            self.visits,
+            counted(self.visits, "visit"),
             self.changed,
-            self.skipped
+            counted(self.skipped, "page")
         )];
         for reason in &self.reasons {
-            lines.push(format!("  {} pages: {}", reason.pages, reason.why));
+            lines.push(format!("  {}: {}", counted(reason.pages, "page"), reason.why));
             lines.extend(reason.examples.iter().map(|url| format!("    {url}")));
         }
         lines

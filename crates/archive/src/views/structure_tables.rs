@@ -3,6 +3,8 @@
 use nenrin_lang::Table;
 use nenrin_structure::StructureView;
 
+use crate::counted;
+
 /// Sites and families in a table; programs get up to 200 of each.
 const SHOWN: usize = 40;
 
@@ -10,12 +12,12 @@ const SHOWN: usize = 40;
 pub fn tops_table(view: &StructureView) -> Table {
     let mut table = Table::new(&[
         "depth",
-        "top",
-        "members",
-        "top seen",
+        "index page",
+        "pages below",
+        "seen",
         "changed",
-        "members changed with it",
-        "without",
+        "below changed with it",
+        "without it",
     ]);
     let of = |(seen, changed): (u32, u32)| format!("{changed} of {seen}");
     for site in view.sites.iter().take(SHOWN) {
@@ -36,7 +38,8 @@ pub fn tops_table(view: &StructureView) -> Table {
 
 /// Families, and in how many rounds all, some or none of their pages changed.
 pub fn families_table(view: &StructureView) -> Table {
-    let mut table = Table::new(&["family", "pages", "rounds", "all changed", "some", "none"]);
+    let mut table =
+        Table::new(&["pages of one kind", "pages", "rounds", "all changed", "some", "none"]);
     for family in view.families.iter().take(SHOWN) {
         let together = family.together;
         table.row(vec![
@@ -54,7 +57,12 @@ pub fn families_table(view: &StructureView) -> Table {
 /// How many pages, links and parts a structure has.
 pub fn structure_line(view: &StructureView) -> String {
     format!(
-        "  {} pages, {} links, {} sites by {}, {} families, {} rounds chosen",
-        view.pages, view.links, view.site_count, view.method, view.family_count, view.rounds
+        "  {}, {}; by {}: {} with pages below, {} of pages of one kind, {} that chose pages",
+        counted(view.pages as u64, "page"),
+        counted(view.links as u64, "link"),
+        view.method,
+        counted(view.site_count as u64, "index page"),
+        counted(view.family_count as u64, "group"),
+        counted(u64::from(view.rounds), "round")
     )
 }

@@ -1,6 +1,8 @@
 use nenrin_state::{SiteId, SiteWorth, State, StateError};
 use serde_json::{Value, json};
 
+use crate::counted;
+
 /// The sums of the sites that were not removed.
 pub fn shown_worth(state: &dyn State) -> Result<Vec<SiteWorth>, StateError> {
     let sites = state.sites()?;
@@ -50,10 +52,10 @@ impl WorthOfSite {
         }
         if let (Some(rate), Some(sure)) = (worth.mean_rate_per_day(), worth.mean_confidence()) {
             lines.push(format!(
-                "  {:<11}{rate:.3} changes per page and day, {:.0}% sure, mean of {} pages",
+                "  {:<11}{rate:.3} changes per page and day, {:.0}% sure, mean of {}",
                 "rate",
                 sure * 100.0,
-                worth.estimated_pages
+                counted(worth.estimated_pages, "page")
             ));
         }
         lines

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::{
     BodyKind, OrderCurve, Outcome, PageId, Round, RoundId, ServerRecord, SiteId, SiteWorth, Skips,
-    StateError, VisitRow,
+    StateError, VisitRow, records::is_problem,
 };
 
 /// Which visits to list, newest first, with an index for every combination.
@@ -80,7 +80,7 @@ pub struct KindSums {
     pub stored_bytes: u64,
 }
 
-/// Problems of a site with one cause.
+/// Visits of a site that brought no page, with one cause.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ProblemGroup {
     /// Gone, refused or failed.
@@ -98,6 +98,14 @@ pub struct ProblemGroup {
     pub last_s: i64,
     /// The page of the last one.
     pub last_url: CanonicalUrl,
+}
+
+impl ProblemGroup {
+    /// Whether it counts as a problem of the site: pages that the server does not have, and what robots.txt or
+    /// the site's conditions leave out, do not.
+    pub fn is_problem(&self) -> bool {
+        is_problem(self.outcome, self.reason.as_ref())
+    }
 }
 
 /// Totals of the whole state.

@@ -20,6 +20,7 @@ mod visit;
 mod watch;
 mod worth;
 
+pub(crate) use self::visit::is_problem;
 pub use self::{
     body_kind::BodyKind,
     bytes::Bytes,

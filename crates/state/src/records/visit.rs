@@ -19,6 +19,18 @@ pub struct Discovered {
     pub due_s: Option<i64>,
 }
 
+/// Whether something is wrong with a visit. What robots.txt or the site's own conditions leave out is
+/// as it should be, and a page that the server does not have is no problem of collecting.
+pub(crate) fn is_problem(outcome: Outcome, reason: Option<&Reason>) -> bool {
+    let is_by_rule =
+        matches!(reason, Some(Reason::Robots { .. } | Reason::LeftOut | Reason::LogsOut));
+    match outcome {
+        Outcome::Failed => true,
+        Outcome::Refused => !is_by_rule,
+        _ => false,
+    }
+}
+
 /// What a visit changes in the page's record; by default, all that was known of it is forgotten.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PageUpdate {

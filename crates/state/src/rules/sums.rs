@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use nenrin_calendar::DAY_S;
-use nenrin_lang::Reason;
 
 use super::worth::{ALL_SITES, WorthSums};
 use crate::{
-    BodyKind, DayCounts, Outcome, RoundCounts, RoundId, SiteCounts, SiteId, VersionRow, VisitCommit,
+    BodyKind, DayCounts, RoundCounts, RoundId, SiteCounts, SiteId, VersionRow, VisitCommit,
+    records::is_problem,
 };
 
 /// What a commit adds to the sums.
@@ -25,18 +25,6 @@ pub(crate) struct Sums {
     pub(crate) worth: WorthSums,
 }
 
-/// Whether something is wrong with a visit. What robots.txt or the site's own conditions leave out is
-/// as it should be.
-fn is_problem(visit: &VisitCommit) -> bool {
-    let is_by_rule =
-        matches!(visit.reason, Some(Reason::Robots { .. } | Reason::LeftOut | Reason::LogsOut));
-    match visit.outcome {
-        Outcome::Failed => true,
-        Outcome::Refused => !is_by_rule,
-        _ => false,
-    }
-}
-
 impl Sums {
     /// A page became known to a site.
     pub(crate) fn count_page(&mut self, site: SiteId) {
@@ -49,7 +37,7 @@ impl Sums {
             day: 0,
             visits: 1,
             versions: u64::from(visit.version.is_some()),
-            problems: u64::from(is_problem(visit)),
+            problems: u64::from(is_problem(visit.outcome, visit.reason.as_ref())),
             raw_bytes: if visit.outcome.is_seen() { visit.update.bytes } else { 0 },
             received_bytes: visit.received_bytes,
             stored_bytes: visit.stored_bytes,
@@ -108,8 +96,10 @@ impl Sums {
 
 #[cfg(test)]
 mod tests {
+    use nenrin_lang::Reason;
+
     use super::*;
-    use crate::{PageId, PageUpdate, VersionId};
+    use crate::{Outcome, PageId, PageUpdate, VersionId};
 
     #[test]
     fn a_visit_is_counted_by_site_day_kind_and_round() {

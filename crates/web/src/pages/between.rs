@@ -173,7 +173,7 @@ fn result(
         @if !so_far.is_whole {
             p.notice role="status" data-unfinished="1" {
                 (t("Being compared: ", "比較中：")) (format::number(found.looked_at)) (t(" of about ", " / 約 "))
-                (format::number(site.counts.pages)) (t(" pages so far.", " ページ"))
+                (format::counted(visitor.lang, site.counts.pages, "page", "pages", " ページ")) (t(" so far.", ""))
             }
         }
         dl.tiles {
@@ -204,7 +204,7 @@ fn folders(visitor: &Visitor, site: &Site, asked: &Asked, found: &SiteDifference
         @if folders.len() > 1 {
             section {
                 h2 { (t("By folder", "フォルダーごと")) }
-                div.scroll { table {
+                div.scroll { table.cards {
                     thead { tr {
                         th scope="col" { (t("Folder", "フォルダー")) }
                         th.n scope="col" { (t("New", "新規")) }
@@ -214,9 +214,9 @@ fn folders(visitor: &Visitor, site: &Site, asked: &Asked, found: &SiteDifference
                     tbody { @for (name, counts) in folders.iter().take(FOLDERS_SHOWN) {
                         tr aria-current=[(asked.folder.as_deref() == Some(name)).then_some("true")] {
                             td.path { a href=(asked.link(site, asked.kind, Some(name), 0)) { bdi { (nenrin_urls::shown_text(name)) } } }
-                            td.n { (format::number(counts.new)) }
-                            td.n { (format::number(counts.changed)) }
-                            td.n { (format::number(counts.gone)) }
+                            td.n data-label=(t("New", "新規")) { (format::number(counts.new)) }
+                            td.n data-label=(t("Changed", "変更")) { (format::number(counts.changed)) }
+                            td.n data-label=(t("Gone", "消失")) { (format::number(counts.gone)) }
                         }
                     } }
                 } }

@@ -73,19 +73,19 @@ pub(crate) fn list(app: &WebApp, visitor: &Visitor) -> Response {
             }
         } @else {
             section.card.wide {
-                table {
+                div.scroll { table.cards {
                     thead { tr { th { (t("Report", "レポート")) } th { (t("Written", "作成")) } th.number { (t("Size", "大きさ")) } th { (t("Numbers", "数値")) } } }
                     tbody {
                         @for report in &reports {
                             tr {
                                 td { a href=(format!("/lab/{}", report.name)) { (report.name) } }
                                 td { (format::time(report.modified_s)) }
-                                td.number { (format::bytes(report.bytes)) }
+                                td.number data-label=(t("Size", "大きさ")) { (format::bytes(report.bytes)) }
                                 td { a href=(format!("/lab/{}/results", report.name)) { "JSON" } }
                             }
                         }
                     }
-                }
+                } }
             }
         }
     };

@@ -94,8 +94,8 @@ impl Narrowed {
                     select name="time" { @for (value, en, ja) in TIMES {
                         option value=(value) selected[self.time == value] { (t(en, ja)) }
                     } } }
-                label { span.sr { (t("from", "開始日")) } input type="date" name="from" value=[day(&self.from)]; }
-                label { span.sr { (t("to", "終了日")) } input type="date" name="to" value=[day(&self.to)]; }
+                label { (t("from", "開始日")) " " input type="date" name="from" value=[day(&self.from)]; }
+                label { (t("to", "終了日")) " " input type="date" name="to" value=[day(&self.to)]; }
                 @if sites.len() > 1 {
                     label { span.sr { (t("Site", "サイト")) }
                         select name="site" {

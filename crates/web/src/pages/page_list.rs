@@ -272,7 +272,7 @@ fn list(
                 " · " (t("searched ", "検索中：")) (format::number(found.looked_at)) (t(" of ", " / ")) (format::number(site.counts.pages)) (t(" so far", ""))
             }
             @if found.untitled > 0 {
-                " · " (format::number(found.untitled)) (t(" titles are not read yet and were searched by address alone", " ページはタイトル未読のため、アドレスだけで検索しました"))
+                " · " (t("searched by address alone, as their titles are not read yet: ", "タイトル未読のため、アドレスだけで検索したページ：")) (format::number(found.untitled))
             }
         }
         (folders(visitor, site, asked, found))

@@ -69,7 +69,7 @@ fn log(visitor: &Visitor, rows: &[RemovalRow], names: &[(SiteId, String)]) -> Ma
     html! {
         section {
             h2 { (t("Log of removals", "記録")) }
-            div.scroll { table {
+            div.scroll { table.cards {
                 thead { tr {
                     th scope="col" { (t("When", "日時")) }
                     th scope="col" { (t("Site", "サイト")) }

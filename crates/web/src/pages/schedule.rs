@@ -72,7 +72,7 @@ fn rule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError
                 dt { (t("How often", "頻度")) } dd { (site::schedule(visitor, &conditions.schedule)) }
                 @if let Some(settings) = settings {
                     dt { (t("Budget", "予算")) } dd { @match settings.visits_per_day {
-                        Some(visits) => { (format::number(visits)) (t(" visits a day", " 回/日")) },
+                        Some(visits) => { (format::counted(visitor.lang, visits, "visit", "visits", " 回/日")) (t(" a day", "")) },
                         None => { (t("none", "なし")) },
                     } }
                     @for rule in &settings.paths {
@@ -93,14 +93,17 @@ fn rule(app: &WebApp, visitor: &Visitor, site: &Site) -> Result<Markup, WebError
 
 /// How often pages change, as far as it is known.
 fn changes_sentence(visitor: &Visitor, pages: u64, rate: f64, confidence: f64) -> String {
-    let (pages, rate, sure) =
-        (format::number(pages), format::rate(rate), chart::percent(confidence));
+    let (pages, rate, sure) = (
+        format::counted(visitor.lang, pages, "page", "pages", " ページ"),
+        format::rate(rate),
+        chart::percent(confidence),
+    );
     match visitor.lang {
         Lang::En => format!(
-            "A page of this site changes about {rate} times a day on average ({sure} sure, learnt from {pages} pages)."
+            "A page of this site changes about {rate} times a day on average ({sure} sure, learnt from {pages})."
         ),
         Lang::Ja => format!(
-            "このサイトのページは平均して1日に約 {rate} 回変わります（確信度 {sure}、{pages} ページの観測から）。"
+            "このサイトのページは平均して1日に約 {rate} 回変わります（確信度 {sure}、{pages}の観測から）。"
         ),
     }
 }
@@ -142,7 +145,7 @@ fn forecast(visitor: &Visitor, outlook: &Outlook, at_s: i64) -> Markup {
                         (format!("{:.0}", outlook.missed.range.1)) ")"
                     }
                 }
-                div.scroll { table {
+                div.scroll { table.cards {
                     thead { tr {
                         th scope="col" { (t("If pages are visited", "訪問の頻度")) }
                         th.n scope="col" { (t("Visits a day", "訪問/日")) }
@@ -151,13 +154,13 @@ fn forecast(visitor: &Visitor, outlook: &Outlook, at_s: i64) -> Markup {
                     tbody { @for point in &outlook.forecast.points {
                         tr {
                             th scope="row" { (name(point)) }
-                            td.n { (format!("{:.1}", point.visits_per_day)) }
-                            td.n { (format!("{:.0}%", point.coverage * 100.0)) }
+                            td.n data-label=(t("Visits a day", "訪問/日")) { (format!("{:.1}", point.visits_per_day)) }
+                            td.n data-label=(t("Versions seen", "保存できる版")) { (format!("{:.0}%", point.coverage * 100.0)) }
                         }
                     } }
                 } }
                 (charts::forecast(visitor, &outlook.forecast.points))
-                p.hint { (t("Estimated from the histories of ", "")) (format::number(outlook.forecast.pages as u64)) (t(" pages.", " ページの履歴によります。")) }
+                p.hint { (t("Estimated from the histories of ", "")) (format::counted(visitor.lang, outlook.forecast.pages as u64, "page", "pages", " ページの履歴によります")) (t(".", "。")) }
                 (layout::computed_at(visitor, at_s))
             }
         }

@@ -373,7 +373,7 @@ pub(crate) fn blame(
             h1.long { bdi { (page.title.clone().unwrap_or_else(|| url.shown())) } }
             p.muted {
                 (layout::url(&url)) " · " (t("as of ", "時点 ")) (format::time(page.at_s))
-                " · " (page.versions) (t(" versions compared", " 版を比較"))
+                " · " (format::counted(visitor.lang, page.versions as u64, "version", "versions", " 版を比較")) (t(" compared", ""))
             }
         }
         div.actions { a.button href=(replay_link(&visitor.replay, page.at_s, &url)) { (t("Open this version", "この版を開く")) } } }

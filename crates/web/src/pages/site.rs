@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use maud::{Markup, html};
 use nenrin_lang::Reason;
 use nenrin_state::{
-    DayCounts, ProblemGroup, RobotsPolicy, Round, Schedule, ScheduleBy, Site, SiteId,
+    DayCounts, Outcome, ProblemGroup, RobotsPolicy, Round, Schedule, ScheduleBy, Site, SiteId,
 };
 
 use crate::{
@@ -373,34 +373,40 @@ fn round_row(visitor: &Visitor, round: &Round) -> Markup {
     }
 }
 
-/// The site's own problems, and apart from them those of parts that others serve.
+/// The site's own problems, and apart from them what is none: pages that are not there, what rules leave out, and
+/// parts that others serve.
 fn problems(visitor: &Visitor, site: &Site, groups: &[ProblemGroup]) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
-    let of = |own: bool| groups.iter().filter(move |group| group.own == own);
+    let (own, others): (Vec<_>, Vec<_>) = groups.iter().partition(|group| group.own);
+    let (wrong, right): (Vec<_>, Vec<_>) = own.into_iter().partition(|group| group.is_problem());
+    let (missing, left_out): (Vec<_>, Vec<_>) =
+        right.into_iter().partition(|group| group.outcome == Outcome::Gone);
     html! {
-        @if of(true).next().is_some() {
+        @if !wrong.is_empty() {
             section #problems {
-                h2 { (t("Not collected, by cause", "収集できなかったページ（原因別）")) }
-                (trouble_table(visitor, site, of(true)))
+                h2 { (t("Problems by cause", "原因別の問題")) }
+                (trouble_table(visitor, site, &wrong))
             }
         }
-        @if of(false).next().is_some() {
-            details.fold {
-                summary {
-                    (t("Images, scripts and the like from other servers", "ほかのサーバーの画像やスクリプトなど"))
-                    span.muted { (format::number(of(false).map(|group| group.count).sum())) (t(" visits found none", " 件が取得できませんでした")) }
+        @for (title, groups) in [
+            (t("Pages that the server does not have", "サーバーにないページ"), missing),
+            (t("Left out by robots.txt or by this site's conditions", "robots.txt または収集条件による対象外"), left_out),
+            (t("Images, scripts and the like from other servers that did not come", "取得できなかったほかのサーバーの画像やスクリプトなど"), others),
+        ] {
+            @if !groups.is_empty() {
+                details.fold {
+                    summary {
+                        (title) " "
+                        span.muted { (format::counted(visitor.lang, groups.iter().map(|group| group.count).sum(), "visit", "visits", " 件")) }
+                    }
+                    (trouble_table(visitor, site, &groups))
                 }
-                (trouble_table(visitor, site, of(false)))
             }
         }
     }
 }
 
-fn trouble_table<'a>(
-    visitor: &Visitor,
-    site: &Site,
-    groups: impl Iterator<Item = &'a ProblemGroup>,
-) -> Markup {
+fn trouble_table(visitor: &Visitor, site: &Site, groups: &[&ProblemGroup]) -> Markup {
     let t = |en, ja| visitor.t(en, ja);
     html! {
         div.scroll { table.cards {
@@ -411,7 +417,7 @@ fn trouble_table<'a>(
                 th scope="col" { (t("Last", "最終")) }
                 th scope="col" { (t("For example", "例")) }
             } }
-            tbody { @for group in groups.take(PROBLEMS_SHOWN) {
+            tbody { @for group in groups.iter().take(PROBLEMS_SHOWN) {
                 tr {
                     td { a href=(format!("/visits?site={}&outcome={}", site.id.0, group.outcome)) { (layout::outcome(visitor, group.outcome, group.status)) } }
                     td.cause { (cause(visitor, group.status, group.reason.as_ref())) }
@@ -491,7 +497,7 @@ pub(crate) fn schedule(visitor: &Visitor, schedule: &Schedule) -> Markup {
                 (visitor.t("every ", "")) (format::spoken_duration(visitor.lang, *period_s)) (visitor.t("", "ごと"))
             },
             Schedule::Continuous(settings) => {
-                (visitor.t("each page on its own schedule", "ページごとの間隔")) " (" (settings.policy) ")"
+                (visitor.t("each page on its own schedule", "ページごとの予定")) " (" (settings.policy) ")"
             },
         }
     }

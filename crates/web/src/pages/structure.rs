@@ -60,9 +60,9 @@ fn last_round(visitor: &Visitor, by: RoundsBy, round: Option<&ChosenRound>) -> M
             p { (t("A round visits: ", "1回の収集で訪問するページ：")) (choice(visitor, by)) }
             @if let Some(round) = round {
                 p {
-                    (format::number(round.visits)) (t(" visits, ", " 回訪問、"))
+                    (format::counted(visitor.lang, round.visits, "visit", "visits", " 回訪問")) (t(", ", "、"))
                     (format::number(round.changed)) (t(" changed, ", " 件変更、"))
-                    (format::number(round.skipped)) (t(" pages left out.", " ページ省略。"))
+                    (format::counted(visitor.lang, round.skipped, "page", "pages", " ページ省略")) (t(" left out.", "。"))
                 }
                 @if !round.reasons.is_empty() {
                     div.scroll { table.cards {
@@ -130,12 +130,12 @@ fn tops(visitor: &Visitor, view: &StructureView) -> Markup {
         section.card {
             h2 { (t("Index pages and the pages below them", "目次ページと配下")) }
             p.hint {
-                (format::number(view.pages as u64)) (t(" pages, ", " ページ、"))
-                (format::number(view.links as u64))
+                (format::counted(visitor.lang, view.pages as u64, "page", "pages", " ページ")) (t(", ", "、"))
+                (format::counted(visitor.lang, view.links as u64, "link", "links", " リンク"))
                 @if counts {
-                    (t(" links. Counted are the last eight rounds that chose which pages to visit, and of them the pages that were visited.", " リンク。変更の回数は、ページを選んだ最近8回の収集で、訪問したものだけを数えます。"))
+                    (t(". Counted are the last eight rounds that chose which pages to visit, and of them the pages that were visited.", "。変更の回数は、ページを選んだ最近8回の収集で、訪問したものだけを数えます。"))
                 } @else {
-                    (t(" links. What changes together is counted once rounds choose their pages: choose so under Conditions, “Pages of a round”.", " リンク。一緒に変わるページは、収集条件の「1巡で訪れるページ」でページを選ぶ方法にすると数え始めます。"))
+                    (t(". What changes together is counted once rounds choose their pages: choose so under Conditions, “Pages of a round”.", "。一緒に変わるページは、収集条件の「1巡で訪れるページ」でページを選ぶ方法にすると数え始めます。"))
                 }
             }
             div.scroll { table.cards {
