@@ -428,6 +428,9 @@ impl Driver {
             }
             Command::Fetch(order) => self.fetch(*order),
             Command::Render(order) => self.render(*order),
+            Command::ForgetRendering(ticket) => {
+                self.renderings.iter().for_each(|work| work.forget(ticket));
+            }
             Command::Store(order) => {
                 if let Some(exchange) = content.exchange.take() {
                     self.shares.extend(content.share.take().map(|share| (order.ticket, share)));

@@ -11,6 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tokio::net::TcpSocket;
+
 use crate::support::{Nenrin, Reply, Running, STOPPED, Site, until};
 
 /// Half of all answers come within this time.
@@ -45,13 +47,16 @@ fn addressed(running: Running) -> Flooded {
     Flooded { interface: address("interface"), replay: address("replay"), running }
 }
 
+/// Where people ask from: the address of the floods, and another one, if this system has one.
+const SOURCES: [&str; 2] =
+    ["127.0.0.1:0", if cfg!(target_os = "linux") { "127.0.0.2:0" } else { "127.0.0.1:0" }];
+
 /// The status of an answer, and how long it took. A connection that is closed for want of room is
 /// tried again, as browsers do.
-fn asked(address: SocketAddr, path: &str) -> (u16, Duration) {
+fn asked(source: &str, address: SocketAddr, path: &str) -> (u16, Duration) {
     let began = Instant::now();
     let once = || -> Option<u16> {
-        let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        let mut stream = connected(source.parse().unwrap(), address)?;
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).ok()?;
@@ -68,15 +73,36 @@ fn asked(address: SocketAddr, path: &str) -> (u16, Duration) {
     }
 }
 
+/// A connection from an address of this machine.
+fn connected(source: SocketAddr, address: SocketAddr) -> Option<TcpStream> {
+    let connecting = async {
+        let socket = TcpSocket::new_v4().ok()?;
+        socket.bind(source).ok()?;
+        let connected = tokio::time::timeout(PATIENCE, socket.connect(address));
+        connected.await.ok()?.ok()?.into_std().ok()
+    };
+    let stream = crate::support::RUNTIME.block_on(connecting)?;
+    stream.set_nonblocking(false).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    Some(stream)
+}
+
+#[track_caller]
+fn assert_answers(flooded: &Flooded, during: &str) {
+    for source in SOURCES {
+        assert_answers_from(source, flooded, during);
+    }
+}
+
 #[track_caller]
 #[expect(clippy::print_stderr, reason = "a figure for the documents")]
-fn assert_answers(flooded: &Flooded, during: &str) {
+fn assert_answers_from(source: &str, flooded: &Flooded, during: &str) {
     let mut times = Vec::new();
     for _ in 0..5 {
         for (address, path) in
             [(flooded.interface, "/login"), (flooded.interface, "/"), (flooded.replay, "/")]
         {
-            let (status, took) = asked(address, path);
+            let (status, took) = asked(source, address, path);
             assert!(status < 500, "{during}: {path} {status}");
             assert!(took < ANSWERED_LAST, "{during}: {path} took {took:?}");
             times.push(took);
@@ -85,7 +111,7 @@ fn assert_answers(flooded: &Flooded, during: &str) {
     times.sort();
     let (half, slowest) = (times[times.len() / 2], times[times.len() - 1]);
     eprintln!(
-        "{during}: half within {} ms, all within {} ms",
+        "{during}, asked from {source}: half within {} ms, all within {} ms",
         half.as_millis(),
         slowest.as_millis()
     );
@@ -234,6 +260,71 @@ fn the_interface_answers_during_every_flood() {
     let began = Instant::now();
     flooded.running.finish().expect(0);
     assert!(began.elapsed() < STOPPED, "{:?}", began.elapsed());
+}
+
+/// A page of 5.6 MB.
+fn long_page(edition: usize) -> String {
+    let paragraph = |n: usize| match n % 50 {
+        0 => format!(
+            "<p>Paragraph {n} of edition {edition} has <a href=/{n}>a link</a> and some more words.\n"
+        ),
+        _ => format!(
+            "<p>Paragraph {n} has <a href=/{n}>a link</a> and some more words, as on every day.\n"
+        ),
+    };
+    (0..75_000).map(paragraph).collect()
+}
+
+#[test]
+fn the_interface_answers_while_large_pages_are_read() {
+    let nenrin = Nenrin::new();
+    let edition = Arc::new(AtomicUsize::new(0));
+    let shown = edition.clone();
+    let site = Site::serve(move |request| match request.path.as_str() {
+        "/" => Reply::html(long_page(shown.load(Ordering::Relaxed))),
+        _ => Reply::status("404 Not Found"),
+    });
+    for number in 0..4 {
+        edition.store(number, Ordering::Relaxed);
+        nenrin.collect(&["--depth", "1", &site.top()]).expect(0);
+        std::thread::sleep(Duration::from_millis(1100));
+    }
+    assert_eq!(nenrin.versions(&site.top()).len(), 4);
+    let flooded = served(&nenrin, &[]);
+    let (interface, replay) = (flooded.interface, flooded.replay);
+    assert_answers(&flooded, "a quiet day");
+    let top = site.top();
+    let blame = format!("/blame?url={top}");
+    type Path = Box<dyn Fn(usize) -> String + Send + Sync>;
+    let floods: [(&str, SocketAddr, Path); 3] = [
+        ("since when parts are there", interface, Box::new(move |_| blame.clone())),
+        // Other dates each time, so that nothing is answered from what is kept.
+        (
+            "a site on two dates",
+            interface,
+            Box::new(|n| format!("/sites/1/between?from=20{:02}-01-02&to=2099-01-01", n % 90)),
+        ),
+        (
+            "a large page in replay",
+            replay,
+            Box::new(move |n| format!("/web/20990101{:06}mp_/{top}", n % 235_959)),
+        ),
+    ];
+    for (name, address, path) in floods {
+        let count = AtomicUsize::new(0);
+        let flood = Flood::of(300, move |_| {
+            let path = path(count.fetch_add(1, Ordering::Relaxed));
+            let ask =
+                format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+            if let Some(mut stream) = send(address, &ask) {
+                let mut part = vec![0; 1 << 16];
+                while stream.read(&mut part).is_ok_and(|read| read > 0) {}
+            }
+        });
+        std::thread::sleep(Duration::from_secs(2));
+        assert_answers(&flooded, name);
+        drop(flood);
+    }
 }
 
 #[test]

@@ -150,6 +150,46 @@ fn without_a_browser_pages_are_collected_all_the_same() {
     assert_eq!(collected(&nenrin), ["/", "/app.js"]);
 }
 
+#[test]
+fn two_pages_of_a_family_are_tried_and_missing_parts_come_before_other_pages() {
+    const APP: &str = "<p id=a>A<script>fetch(['/da', 'ta.json'].join(''))\
+        .then(a => a.text()).then(t => { a.textContent += t })</script>";
+    if !chromium_is_here() {
+        return;
+    }
+    let site = Site::serve(|request| match request.path.as_str() {
+        "/" => {
+            let app = (0..3).map(|n| format!("<a href=/app/{n}>a</a>"));
+            let news = (0..30).map(|n| format!("<a href=/news/{n}>n</a>"));
+            Reply::html(app.chain(news).collect::<String>())
+        }
+        path if path.starts_with("/app/") => Reply::html(APP),
+        // Slow, so that the first pages are rendered before the last are visited.
+        path if path.starts_with("/news/") => {
+            Reply::html("<p>News<script>document.title = 'x'</script>")
+                .after(Duration::from_millis(500))
+        }
+        "/data.json" => Reply::new("200 OK", "application/json", "{}"),
+        _ => Reply::status("404 Not Found"),
+    });
+    let config = "[render]\nas_root = true\n[politeness]\ndelay = \"20ms\"\n";
+    let nenrin = Nenrin::new().with_config(config);
+    let args = ["collect", &site.url("/"), "--allow-private", "--render", "auto"];
+    let output = nenrin.command(&args).env("NENRIN_LOG", "nenrin_archive=debug").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let rendered = |path: &str| {
+        let is_it = |line: &&str| line.contains(" rendered") && line.contains(path);
+        said.lines().filter(is_it).count()
+    };
+    assert_eq!(rendered("/news/"), 2, "{said}");
+    assert!(rendered("/app/") > 2, "{said}");
+    let asked: Vec<String> = site.requests().into_iter().map(|request| request.path).collect();
+    let data = asked.iter().position(|path| path == "/data.json").unwrap();
+    let later = asked[data..].iter().filter(|path| path.starts_with("/news/")).count();
+    assert!(later > 5, "{later} pages after the part: {asked:?}");
+}
+
 /// What the page showed is stored as records of its own, found by its words, exported and imported.
 fn shown_is_kept(nenrin: &Nenrin, top: &str) {
     let kept =

@@ -31,6 +31,12 @@ const REQUEST_MAX_BYTES: usize = 64 << 10;
 
 // The program.
 
+/// The program: the one that was built with the tests, or the one that `NENRIN` names.
+pub(crate) fn program() -> PathBuf {
+    let named = std::env::var_os("NENRIN").map(PathBuf::from);
+    named.unwrap_or_else(|| env!("CARGO_BIN_EXE_nenrin").into())
+}
+
 /// An archive of its own for one test, and the program on it.
 pub(crate) struct Nenrin {
     folder: tempfile::TempDir,
@@ -127,7 +133,7 @@ impl Nenrin {
 
     /// The program with these arguments, not started yet.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_nenrin"));
+        let mut command = Command::new(program());
         command
             .args(args)
             .env("NENRIN_ARCHIVE", &self.archive)
@@ -333,7 +339,7 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
 
 // Servers.
 
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
+pub(crate) static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 });
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use nenrin_crawl::{DATA_MAX, Event, RenderOrder, Rendered, Ticket};
@@ -35,7 +35,10 @@ const NEW_WORDS: usize = 20;
 
 /// The renderings of a crawl, one after the other. The browser ends with the last clone.
 #[derive(Clone)]
-pub struct RenderWork(mpsc::UnboundedSender<RenderOrder>);
+pub struct RenderWork {
+    orders: mpsc::UnboundedSender<RenderOrder>,
+    held: Arc<Mutex<Held>>,
+}
 
 impl RenderWork {
     /// Starts the task that renders, inside a tokio runtime; each order comes back as
@@ -49,25 +52,30 @@ impl RenderWork {
     ) -> Self {
         let (sender, orders) = mpsc::unbounded_channel();
         let archive = Arc::new(Archived { store, state, epoch, posts });
-        tokio::spawn(serve(options, archive, orders, tell));
-        Self(sender)
+        let held = Arc::<Mutex<Held>>::default();
+        tokio::spawn(serve(options, archive, (orders, held.clone()), tell));
+        Self { orders: sender, held }
     }
 
     /// Renders this when it is its turn. The machine bounds how many wait.
     pub fn add(&self, order: RenderOrder) {
         // The task is there as long as this is.
-        let _ = self.0.send(order);
+        let _ = self.orders.send(order);
+    }
+
+    /// What a rendering brought is not wanted.
+    pub fn forget(&self, ticket: Ticket) {
+        lock(&self.held).take(ticket);
     }
 }
 
 async fn serve(
     options: RenderOptions,
     archive: Arc<Archived>,
-    mut orders: mpsc::UnboundedReceiver<RenderOrder>,
+    (mut orders, held): (mpsc::UnboundedReceiver<RenderOrder>, Arc<Mutex<Held>>),
     tell: impl Fn(Event),
 ) {
     let mut renderer: Option<Renderer> = None;
-    let mut held = Held::default();
     loop {
         let order = match tokio::time::timeout(IDLE, orders.recv()).await {
             Ok(Some(order)) => order,
@@ -81,7 +89,7 @@ async fn serve(
         };
         let ticket = order.ticket;
         if let Some(of) = order.keeps {
-            let (archive, records) = (archive.clone(), held.take(of));
+            let (archive, records) = (archive.clone(), lock(&held).take(of));
             let kept = tokio::task::spawn_blocking(move || archive.keep(&order, records)).await;
             if let Ok(Err(error)) = kept {
                 tracing::warn!("what a rendering brought was not stored: {error}");
@@ -91,7 +99,7 @@ async fn serve(
             continue;
         }
         let rendered = match begin(&mut renderer, &options) {
-            Ok(renderer) => render(renderer, &archive, order, &mut held).await,
+            Ok(renderer) => render(renderer, &archive, order, &held).await,
             Err(error) => {
                 tracing::warn!("pages are not rendered: {error}");
                 Rendered { has_no_browser: true, ..Rendered::default() }
@@ -118,7 +126,7 @@ async fn render(
     renderer: &mut Renderer,
     archive: &Arc<Archived>,
     order: RenderOrder,
-    held: &mut Held,
+    held: &Mutex<Held>,
 ) -> Rendered {
     let answers: Arc<dyn Answers> = archive.clone();
     let mut rendering = match renderer.render(&order.url, order.at_s * 1000, answers).await {
@@ -135,14 +143,19 @@ async fn render(
         elapsed_ms = rendering.elapsed_ms,
         "rendered"
     );
-    held.hold(order.ticket, &mut rendering);
+    lock(held).hold(order.ticket, &mut rendering);
     let archive = archive.clone();
     let read = tokio::task::spawn_blocking(move || read(&archive, &order, rendering));
     read.await.unwrap_or_default()
 }
 
-/// What renderings brought, until it is known which pass was the last.
-#[derive(Default)]
+fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+    // The list is whole between any two statements that change it.
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What renderings brought, until the machine says whether it is wanted.
+#[derive(Debug, Default)]
 struct Held(VecDeque<(Ticket, Records)>);
 
 /// What is stored of a rendering.
@@ -168,7 +181,7 @@ impl Held {
         let text = format!("{}\n\n{}\n", rendering.title.trim(), rendering.text.trim());
         let (view, whole) = (rendering.view.take(), rendering.whole.take());
         self.0.push_back((ticket, Records { text, view, whole }));
-        // The machine asks for it at once; only those before a long queue may have to go.
+        // What is wanted waits in line with other pages; only before a long line it may have to go.
         while self.0.len() > 1 && self.0.iter().map(|(_, r)| r.bytes()).sum::<usize>() > HELD_BYTES
         {
             self.0.pop_front();
@@ -287,6 +300,21 @@ fn stored(version: Version) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_not_wanted_of_a_rendering_is_not_held() {
+        let (orders, _) = mpsc::unbounded_channel();
+        let work = RenderWork { orders, held: Arc::default() };
+        for ticket in 0..10 {
+            let mut rendering = Rendering { view: Some(vec![0; 1000]), ..Rendering::default() };
+            lock(&work.held).hold(Ticket(ticket), &mut rendering);
+            if ticket != 3 {
+                work.forget(Ticket(ticket));
+            }
+        }
+        let held: Vec<Ticket> = lock(&work.held).0.iter().map(|(ticket, _)| *ticket).collect();
+        assert_eq!(held, [Ticket(3)]);
+    }
 
     #[test]
     fn text_that_scripts_bring_is_recognised() {

@@ -199,6 +199,8 @@ pub enum Command {
     /// Render a version of a page in a browser that gets everything from the archive →
     /// [`Event::Rendered`].
     Render(Box<RenderOrder>),
+    /// What the rendering with this ticket brought is not wanted: another pass follows.
+    ForgetRendering(Ticket),
     /// Store the content of a fetch → [`Event::Stored`] once it is durable. It comes from the step that
     /// took the fetch's [`Event::Fetched`], or never.
     Store(Box<StoreOrder>),

@@ -10,6 +10,8 @@ use nenrin_structure::family_of;
 use nenrin_urls::CanonicalUrl;
 use serde::{Deserialize, Serialize};
 
+use crate::answer::Ticket;
+
 /// The most times that one version of a page is rendered.
 const PASSES_MAX: u32 = 6;
 
@@ -121,7 +123,12 @@ pub(crate) enum Next {
 pub(crate) struct Renderings {
     /// No browser was found.
     is_off: bool,
+    /// Pages to be rendered, and the one that is: one at a time, so that each learns from those before it.
+    line: VecDeque<Ticket>,
+    at_work: Option<Ticket>,
     waiting: VecDeque<(RenderCase, BTreeSet<CanonicalUrl>)>,
+    /// By how many pages each part is waited for.
+    awaited: BTreeMap<CanonicalUrl, usize>,
     /// Pages visited while others are being rendered: what was missing may have come meanwhile.
     recent: VecDeque<CanonicalUrl>,
 }
@@ -178,6 +185,27 @@ impl Renderings {
         family.is_useful |= found_more || rendered.adds_text;
     }
 
+    /// A page is to be rendered after those before it.
+    pub(crate) fn line_up(&mut self, ticket: Ticket) {
+        self.line.push_back(ticket);
+    }
+
+    /// The next in line, if none is being rendered or all are dropped.
+    pub(crate) fn next_in_line(&mut self, drops_all: bool) -> Option<Ticket> {
+        match self.at_work.is_none() || drops_all {
+            true => self.line.pop_front(),
+            false => None,
+        }
+    }
+
+    pub(crate) fn begin(&mut self, ticket: Ticket) {
+        self.at_work = Some(ticket);
+    }
+
+    pub(crate) fn ended(&mut self, ticket: Ticket) {
+        self.at_work.take_if(|at_work| *at_work == ticket);
+    }
+
     /// What follows after a pass that missed these parts.
     pub(crate) fn wait(&mut self, mut case: RenderCase, mut parts: BTreeSet<CanonicalUrl>) -> Next {
         if parts.is_empty() || case.pass >= PASSES_MAX {
@@ -189,11 +217,31 @@ impl Renderings {
         if parts.is_empty() {
             return Next::Pass(case);
         }
-        if self.waiting.len() >= WAITING_MAX {
-            self.waiting.pop_front();
+        if self.waiting.len() >= WAITING_MAX
+            && let Some((_, parts)) = self.waiting.pop_front()
+        {
+            parts.iter().for_each(|part| self.not_awaited(part));
+        }
+        for part in &parts {
+            *self.awaited.entry(part.clone()).or_default() += 1;
         }
         self.waiting.push_back((case.clone(), parts));
         Next::Waits(RenderCase { found, ..case })
+    }
+
+    /// Whether a rendering waits for this part.
+    pub(crate) fn awaits(&self, url: &CanonicalUrl) -> bool {
+        self.awaited.contains_key(url)
+    }
+
+    /// One page less waits for a part.
+    fn not_awaited(&mut self, part: &CanonicalUrl) {
+        if let Some(pages) = self.awaited.get_mut(part) {
+            *pages -= 1;
+            if *pages == 0 {
+                self.awaited.remove(part);
+            }
+        }
     }
 
     /// A page was visited. Returns the pages that waited for nothing else; `is_rendering` says
@@ -208,6 +256,9 @@ impl Renderings {
             self.recent.clear();
         }
         let mut ready = Vec::new();
+        if self.awaited.remove(url).is_none() {
+            return ready;
+        }
         self.waiting.retain_mut(|(case, parts)| {
             parts.remove(url);
             if parts.is_empty() {
@@ -284,6 +335,7 @@ mod tests {
         let mut renderings = Renderings::default();
         let parts = BTreeSet::from([url("/a.json"), url("/b.json")]);
         assert!(matches!(renderings.wait(case("/", 1), parts.clone()), Next::Waits(_)));
+        assert!(renderings.awaits(&url("/a.json")) && !renderings.awaits(&url("/c.json")));
         assert!(renderings.visited(&url("/a.json"), false).is_empty());
         let ready = renderings.visited(&url("/b.json"), false);
         assert_eq!(ready.iter().map(|case| case.pass).collect::<Vec<_>>(), [2]);
@@ -295,6 +347,15 @@ mod tests {
         assert!(matches!(next, Next::Pass(RenderCase { pass: 2, .. })), "{next:?}");
         let last = RenderCase { pass: PASSES_MAX, ..case("/", 1) };
         assert!(matches!(renderings.wait(last, parts), Next::Done(_)));
-        assert!(renderings.waiting.is_empty());
+        assert!(renderings.waiting.is_empty() && renderings.awaited.is_empty());
+        // Beyond the limit the first is left as it is.
+        for n in 0..=WAITING_MAX {
+            let parts = BTreeSet::from([url("/all.json"), url(&format!("/{n}.json"))]);
+            assert!(matches!(renderings.wait(case("/", 1), parts), Next::Waits(_)));
+        }
+        assert!(!renderings.awaits(&url("/0.json")) && renderings.awaits(&url("/all.json")));
+        assert!(renderings.visited(&url("/all.json"), false).is_empty());
+        assert_eq!(renderings.visited(&url("/1.json"), false).len(), 1);
+        assert_eq!(renderings.awaited.len(), WAITING_MAX - 1);
     }
 }

@@ -139,6 +139,11 @@ impl UnderWay {
         self.rendering.insert(ticket, (case, release));
     }
 
+    /// A page that is to be rendered.
+    pub(crate) fn to_render(&self, ticket: Ticket) -> Option<&RenderCase> {
+        self.rendering.get(&ticket).map(|(case, _)| case)
+    }
+
     pub(crate) fn rendered(&mut self, ticket: Ticket) -> Option<(RenderCase, Release)> {
         self.rendering.remove(&ticket)
     }

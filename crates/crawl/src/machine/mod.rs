@@ -377,6 +377,7 @@ impl Crawl {
         self.learning.keep(out);
         self.new_pages.weigh_all(usize::MAX, out);
         self.new_pages.keep(out);
+        self.next_rendering(out);
     }
 
     fn take_options(&mut self, options: CrawlOptions) {

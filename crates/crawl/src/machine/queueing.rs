@@ -362,7 +362,10 @@ impl Crawl {
         let is_source = (in_round || is_new) && self.learning.is_source(&due);
         let begins_round = in_round && (due.depth <= 1 || is_source);
         if is_new && !begins_round {
-            return self.new_pages.queue(due, is_source, &mut self.servers);
+            // Few pages that wait for parts are remembered: behind a site's pages, the parts would come
+            // too late for most.
+            let is_first = is_source || self.renderings.awaits(&due.page.url);
+            return self.new_pages.queue(due, is_first, &mut self.servers);
         }
         let started_s = self.rounds.started_s(due.site).filter(|_| in_round);
         // The page that has waited longest goes first, by its schedule; within a round, pages nearer

@@ -70,19 +70,38 @@ impl Crawl {
         }
     }
 
+    /// Puts a page in the line of those that are rendered.
     fn start_rendering(&mut self, case: RenderCase, release: Release, out: &mut Vec<Command>) {
         let ticket = self.under_way.new_ticket();
-        // It takes about as long as some visits, and the budget is one of visits.
-        self.schedules.count_visit(case.at_s, case.due.site, &self.options);
-        out.push(Command::Render(Box::new(RenderOrder {
-            ticket,
-            url: case.due.page.url.clone(),
-            version: case.version,
-            at_s: case.at_s,
-            site: case.due.site,
-            keeps: None,
-        })));
         self.under_way.render(ticket, case, release);
+        self.renderings.line_up(ticket);
+        self.next_rendering(out);
+    }
+
+    /// Has the next page rendered, if none is. Whether it is worth it is judged again: the trials before
+    /// it may have shown that its family needs no browser.
+    pub(super) fn next_rendering(&mut self, out: &mut Vec<Command>) {
+        while let Some(ticket) = self.renderings.next_in_line(self.is_stopping) {
+            let Some(case) = self.under_way.to_render(ticket) else { continue };
+            let is_wanted = case.pass > 1 || self.is_rendered(&case.due, Some(case.scripts), 200);
+            if self.is_stopping || !is_wanted {
+                let release = self.under_way.rendered(ticket).and_then(|(_, release)| release);
+                self.release_after(release, out);
+                continue;
+            }
+            let order = RenderOrder {
+                ticket,
+                url: case.due.page.url.clone(),
+                version: case.version,
+                at_s: case.at_s,
+                site: case.due.site,
+                keeps: None,
+            };
+            // It takes about as long as some visits, and the budget is one of visits.
+            self.schedules.count_visit(order.at_s, order.site, &self.options);
+            self.renderings.begin(ticket);
+            out.push(Command::Render(Box::new(order)));
+        }
     }
 
     /// What the last pass brought is stored before the page is released.
@@ -123,8 +142,20 @@ impl Crawl {
         out.push(Command::Commit { ticket: Some(ticket), change: Change::Found(found) });
     }
 
-    /// A page was rendered.
+    /// A page was rendered, and the next one can be.
     pub(super) fn rendered(
+        &mut self,
+        now_ms: i64,
+        ticket: Ticket,
+        rendered: Rendered,
+        out: &mut Vec<Command>,
+    ) {
+        self.renderings.ended(ticket);
+        self.take_rendered(now_ms, ticket, rendered, out);
+        self.next_rendering(out);
+    }
+
+    fn take_rendered(
         &mut self,
         now_ms: i64,
         ticket: Ticket,
@@ -163,8 +194,14 @@ impl Crawl {
         self.learning.learn_data(page.id.server(), &page.url, &rendered.data, out);
         case.found = pages;
         match self.renderings.wait(case, parts) {
-            Next::Pass(again) => self.start_rendering(again, release, out),
-            Next::Waits(waiting) => self.rendering_kept(now_s, ticket, waiting, release, out),
+            Next::Pass(again) => {
+                out.push(Command::ForgetRendering(ticket));
+                self.start_rendering(again, release, out);
+            }
+            Next::Waits(waiting) => {
+                out.push(Command::ForgetRendering(ticket));
+                self.rendering_kept(now_s, ticket, waiting, release, out);
+            }
             Next::Done(last) => self.keep_rendering(ticket, last, release, out),
         }
     }

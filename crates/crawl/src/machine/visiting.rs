@@ -415,7 +415,7 @@ impl Crawl {
     }
 
     /// Whether a page that changed is shown in a browser.
-    fn is_rendered(&self, due: &DuePage, scripts: Option<u64>, status: u16) -> bool {
+    pub(super) fn is_rendered(&self, due: &DuePage, scripts: Option<u64>, status: u16) -> bool {
         let conditions = self.sites.conditions(due.site);
         let when = conditions.map(|conditions| conditions.scripts.render(&due.page.url));
         let is_own = conditions.is_some_and(|conditions| conditions.collects(&due.page.url));

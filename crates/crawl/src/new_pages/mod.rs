@@ -201,9 +201,9 @@ impl NewPages {
 
     /// Queues a page that was never visited among the new ones of its server. Sitemaps and feeds go
     /// first, then top pages.
-    pub(crate) fn queue(&mut self, due: Box<DuePage>, is_source: bool, servers: &mut Servers) {
+    pub(crate) fn queue(&mut self, due: Box<DuePage>, is_first: bool, servers: &mut Servers) {
         let (nth, server) = (due.page.nth, due.page.id.server());
-        let priority = match (is_source, due.depth) {
+        let priority = match (is_first, due.depth) {
             (true, _) => 0,
             (false, ..=1) => 1,
             (false, depth) => self.order.priority(nth, depth),

@@ -377,6 +377,7 @@ impl Simulation {
             Command::Commit { .. }
             | Command::Stopped
             | Command::LoggedOut { .. }
+            | Command::ForgetRendering(_)
             | Command::Trapped { .. } => {}
         }
         Ok(())
