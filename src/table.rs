@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use nenrin_lang::{shown, shown_json, wrapped};
+use nenrin_lang::{Colour, shown, shown_json, wrapped};
 use nenrin_search::Marks;
 use serde::Serialize;
 
@@ -45,53 +45,31 @@ pub(crate) fn say(line: impl AsRef<str>) -> io::Result<()> {
     say_in(Colour::None, line)
 }
 
-/// The colour of a line, where a person wants colours.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Colour {
-    None,
-    Bold,
-    Red,
-    Green,
-    Cyan,
-}
-
-const PLAIN: &str = "\u{1b}[0m";
-const BOLD: &str = "\u{1b}[1m";
-
-/// The same in a colour.
+/// The same in a colour, where a person wants colours.
 pub(crate) fn say_in(colour: Colour, line: impl AsRef<str>) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let line = shown(line.as_ref());
-    let line = width_of(&out).map_or(line.clone(), |width| wrapped(&line, width).into());
-    let code = match colour {
-        Colour::None => "",
-        Colour::Bold => BOLD,
-        Colour::Red => "\u{1b}[31m",
-        Colour::Green => "\u{1b}[32m",
-        Colour::Cyan => "\u{1b}[36m",
-    };
-    match code {
-        code if !code.is_empty() && has_colours(&out) => writeln!(out, "{code}{line}{PLAIN}"),
-        _ => writeln!(out, "{line}"),
-    }
+    let line = fitted(&out, line.as_ref());
+    let colour = if has_colours(&out) { colour } else { Colour::None };
+    writeln!(out, "{}", colour.paint(&line))
 }
 
-/// What stands around what was found: where a person wants colours, characters that [`say_marked`] turns into
-/// them and that no text of an archive has there.
+/// Text without characters that a terminal obeys, broken between words.
+fn fitted(out: &impl std::os::fd::AsFd, text: &str) -> String {
+    let text = shown(text);
+    width_of(out).map_or_else(|| text.to_string(), |width| wrapped(&text, width))
+}
+
+/// The marks that a person's terminal shows as colour: no text of an archive has them.
+const COLOURED: Marks = Marks { begin: '\u{e000}', end: '\u{e001}' };
+
+/// What surrounds what was found: marks that [`say_marked`] turns into colour, where a person wants that.
 pub(crate) fn marks() -> Marks {
-    match has_colours(&io::stdout()) {
-        true => Marks { begin: '\u{e000}', end: '\u{e001}' },
-        false => Marks::default(),
-    }
+    if has_colours(&io::stdout()) { COLOURED } else { Marks::default() }
 }
 
 /// Writes text with [`marks`].
 pub(crate) fn say_marked(text: impl AsRef<str>) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let text = shown(text.as_ref());
-    let text = width_of(&out).map_or(text.clone(), |width| wrapped(&text, width).into());
-    match has_colours(&out) {
-        true => writeln!(out, "{}", text.replace('\u{e000}', BOLD).replace('\u{e001}', PLAIN)),
-        false => writeln!(out, "{text}"),
-    }
+    let text = fitted(&out, text.as_ref());
+    writeln!(out, "{}", Colour::Bold.paint_between((COLOURED.begin, COLOURED.end), &text))
 }

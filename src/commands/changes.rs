@@ -6,6 +6,7 @@ use nenrin_archive::{
     changes::{Between, ChangeFilter, ChangeReader, SiteDifference, between, lines},
     readable_date, sites,
 };
+use nenrin_lang::Colour;
 use serde_json::json;
 
 use super::Context;
@@ -13,7 +14,7 @@ use crate::{
     cli::{ChangesArgs, DiffArgs, last_second},
     clock,
     exit::{Exit, usage},
-    table::{Colour, print_json, say, say_in},
+    table::{print_json, say, say_in},
 };
 
 /// Changes and pages that are read at once.
@@ -59,19 +60,8 @@ pub(super) fn changes(context: &Context, args: &ChangesArgs) -> anyhow::Result<E
             format!("No changes in this time. The newest is of {date}: --since {day} shows it.")
         }))?;
     }
-    lines(&listed, &names).into_iter().try_for_each(|line| say_in(colour(&line), line))?;
+    lines(&listed, &names).iter().try_for_each(|line| say_in(Colour::of_changes(line), line))?;
     Ok(Exit::Done)
-}
-
-/// Days stand out, and so do lines that came and went.
-fn colour(line: &str) -> Colour {
-    let text = line.trim_start();
-    match line.len() - text.len() {
-        _ if text.starts_with("+ ") || line.starts_with("new ") => Colour::Green,
-        _ if text.starts_with("- ") || line.starts_with("gone ") => Colour::Red,
-        0 | 1 if text.ends_with("(UTC)") => Colour::Bold,
-        _ => Colour::None,
-    }
 }
 
 /// A site on two dates.
@@ -90,10 +80,8 @@ pub(super) fn diff_site(context: &Context, name: &str, args: &DiffArgs) -> anyho
     if !context.json {
         let mut found = SiteDifference::default();
         while found.go_on(state, dates, PORTION)? {}
-        let lines = found.lines(dates, args.limit).into_iter().enumerate();
-        lines
-            .map(|(nth, line)| (if nth == 0 { Colour::Bold } else { colour(&line) }, line))
-            .try_for_each(|(colour, line)| say_in(colour, line))?;
+        let lines = found.lines(dates, args.limit);
+        lines.iter().try_for_each(|line| say_in(Colour::of_changes(line), line))?;
         return Ok(Exit::Done);
     }
     let mut after = None;

@@ -123,7 +123,7 @@ fn a_loop_of_directories_ends_and_is_counted() {
     assert_eq!(learnt["traps"][0]["reason"], "repeated-segments");
     assert_eq!(learnt["traps"][0]["links"], 1);
     let shown = nenrin.run(&["site", "show", "1"]).expect(0).text();
-    assert!(shown.contains("1 links not followed: directories that repeat"), "{shown}");
+    assert!(shown.contains("1 link not followed: directories that repeat"), "{shown}");
 }
 
 fn sitemap(top: &str, day: u32) -> String {

@@ -6,7 +6,7 @@ use nenrin_browser::{Browser, Names};
 use serde_json::json;
 use tokio::runtime::Runtime;
 
-use crate::support::{Nenrin, Reply, Running, Site, get, until};
+use crate::support::{Nenrin, Reply, Running, Site, get};
 
 /// The program at work, its addresses, and a browser.
 struct Desk {
@@ -126,55 +126,4 @@ fn hosts_that_do_not_exist_denied_pages_and_removals_are_called_by_their_names()
     desk.open("page?url=http%3A%2F%2Fnowhere.example%2FX");
     let text = desk.text();
     assert!(!text.contains("Http://"), "{text}");
-}
-
-#[test]
-fn a_failing_tracker_of_others_raises_no_alarm_and_a_missing_page_is_no_problem() {
-    let broken = || Reply::status("500 Internal Server Error");
-    let tracker = Site::serve(move |_| broken());
-    let page = |parts: &str| Reply::html(format!("<title>Paper</title>{parts}"));
-    let parts: String = (0..6)
-        .map(|n| format!("<script src='{}'></script>", tracker.url(&format!("/t{n}.js"))))
-        .collect();
-    let paper = Site::of_pages(&[("/", page(&format!("{parts}<a href='/never'>x</a>")))]);
-    let ill = Site::serve(move |_| broken());
-    let nenrin = Nenrin::new();
-    for (name, top) in [("paper", paper.top()), ("ill", ill.top())] {
-        let add =
-            ["site", "add", &top, "--name", name, "--manual", "--allow-private", "--delay", "0s"];
-        nenrin.run(&add).expect(0);
-    }
-    let Some(mut desk) = desk(&nenrin, "run") else { return };
-    // What happened before the program was started is not reported.
-    for round in 1..=4 {
-        for (site, server) in [(1, &tracker), (2, &ill)] {
-            desk.open(&format!("sites/{site}"));
-            desk.follow("form[action$='/collect'] button");
-            let least = if site == 1 { 6 * round } else { round };
-            until("the round", || server.asked().values().sum::<usize>() >= least);
-            until("its end", || {
-                desk.open(&format!("sites/{site}"));
-                desk.eval("document.querySelector('.badge.running') === null") == json!(true)
-            });
-        }
-    }
-    let alarms = "[...document.querySelectorAll('.incidents li')].map(li => li.innerText).join()";
-    until("the alarm", || {
-        desk.open("");
-        desk.eval(alarms) != json!("")
-    });
-    let alarms = desk.eval(alarms);
-    let alarms = alarms.as_str().unwrap();
-    assert!(alarms.contains("ill: visits keep failing") && !alarms.contains("paper"), "{alarms}");
-
-    desk.open("sites/1");
-    let sections = "[...document.querySelectorAll('#problems, details.fold')].map(one => one.innerText.includes('Problems by cause') ? 'problems' : one.textContent)";
-    let sections = desk.eval(sections);
-    let [missing, others] = &sections.as_array().unwrap()[..] else { panic!("{sections}") };
-    let (missing, others) = (missing.as_str().unwrap(), others.as_str().unwrap());
-    assert!(missing.contains("missing (404)") && missing.contains("/never"), "{missing}");
-    assert!(others.contains("from other servers") && others.contains(".js"), "{others}");
-    desk.open("sites/1/pages?list=1");
-    let text = desk.text();
-    assert!(text.contains("missing") && !text.contains("gone"), "{text}");
 }

@@ -94,6 +94,16 @@ impl Archive {
         Ok(stored_url(&**self.state(), CanonicalUrl::parse_typed(url)?)?)
     }
 
+    /// When the version before that for a time was received; that one's own time if it is the first, and
+    /// the time asked for if there is none.
+    pub fn before(&self, url: &CanonicalUrl, at_s: i64) -> Result<i64> {
+        let Some((_, newest)) = self.state().version_as_of(&url.key(), at_s)? else {
+            return Ok(at_s);
+        };
+        let before = self.state().newest_versions(&url.key(), (newest.at_s, newest.version), 1)?;
+        Ok(before.first().map_or(newest.at_s, |(_, row)| row.at_s))
+    }
+
     /// The page as it was at a time (seconds since the epoch): its newest version that is not newer.
     /// None if it has no version of that time or before.
     ///

@@ -14,6 +14,7 @@
 //!
 //! This is not a translation framework: there are no message files and no third language.
 
+mod colour;
 mod hint;
 mod incident;
 mod lang;
@@ -25,6 +26,7 @@ mod shown;
 mod table;
 mod translate;
 
+pub use colour::Colour;
 pub use hint::Hint;
 pub use incident::{IncidentDetail, readable_bytes, serialize_incident_detail};
 pub use lang::{LANG_COOKIE, Lang};

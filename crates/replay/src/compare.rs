@@ -9,6 +9,7 @@ use axum::{
 use bytes::Bytes;
 use nenrin_extract::{ContentKind, charset, content_kind, decode_content};
 use nenrin_urls::{CanonicalUrl, RenderedRecord};
+use serde_json::json;
 
 use crate::{
     Archive, Capture, Content, ContentBlock, ReplayError, ReplayOptions,
@@ -189,6 +190,31 @@ pub struct PageChanges {
     pub blocks_removed: usize,
     /// Blocks that the newer one alone has.
     pub blocks_added: usize,
+}
+
+impl PageChanges {
+    /// For programs; `date` writes a time.
+    pub fn as_json(&self, date: fn(i64) -> String) -> serde_json::Value {
+        let side = |capture: &Capture| {
+            json!({
+                "url": capture.url, "at": date(capture.at_s), "version": capture.version,
+                "status": capture.status, "mime": capture.mime, "bytes": capture.body_bytes,
+            })
+        };
+        let of = |wanted: fn(&Line) -> Option<&String>| {
+            self.lines.as_ref().map(|lines| lines.iter().filter_map(wanted).collect::<Vec<_>>())
+        };
+        json!({
+            "from": side(&self.old), "to": side(&self.new),
+            "same": self.old.version == self.new.version,
+            "removed": of(|line| if let Line::Removed(text) = line { Some(text) } else { None }),
+            "added": of(|line| if let Line::Added(text) = line { Some(text) } else { None }),
+            "blocks": {
+                "same": self.blocks_same, "removed": self.blocks_removed,
+                "added": self.blocks_added,
+            },
+        })
+    }
 }
 
 /// Changed lines with some others around them, each with a mark in front, and `@@` between what is apart.

@@ -49,7 +49,7 @@ pub fn router(archive: Arc<dyn Archive>, options: ReplayOptions) -> Router {
         .route("/_nenrin/lang/{code}/{*rest}", get(handle(language::answer)))
         .route("/_nenrin/{file}", get(assets::serve))
         .route("/robots.txt", get(assets::robots))
-        .route("/", get(handle(web::front)))
+        .route("/", get(handle_at_once(web::front)))
         .fallback(handle(web::escaped))
         .layer(middleware::from_fn_with_state(replay.clone(), by_host))
         .with_state(replay)
@@ -104,9 +104,24 @@ type Answering = fn(&Replay, &Ask) -> Result<Answer, ReplayError>;
 
 type Pending = std::pin::Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-/// A handler that runs its work where blocking is allowed and shows its errors to people.
+/// A handler that runs its work in a turn, where blocking is allowed.
 fn handle(
     work: Answering,
+) -> impl Fn(Shared<Arc<Replay>>, Request<Body>) -> Pending + Clone + Send + 'static {
+    handler(work, true)
+}
+
+/// A handler of what does not read the archive: it does not wait behind a flood of pages.
+fn handle_at_once(
+    work: Answering,
+) -> impl Fn(Shared<Arc<Replay>>, Request<Body>) -> Pending + Clone + Send + 'static {
+    handler(work, false)
+}
+
+/// A handler that shows its errors to people.
+fn handler(
+    work: Answering,
+    reads_archive: bool,
 ) -> impl Fn(Shared<Arc<Replay>>, Request<Body>) -> Pending + Clone + Send + 'static {
     move |Shared(replay), request| {
         Box::pin(async move {
@@ -123,6 +138,9 @@ fn handle(
                 HostCheck::Own => {}
                 HostCheck::Redirect(to) => return redirect(StatusCode::TEMPORARY_REDIRECT, &to),
                 HostCheck::Foreign => return misdirected(&replay, &ask),
+            }
+            if !reads_archive {
+                return work(&replay, &ask).unwrap_or_else(|error| refused(&replay, &ask, &error));
             }
             made(replay, ask, method, move |replay, ask, _| work(replay, ask)).await
         })

@@ -8,7 +8,7 @@
 #![expect(clippy::disallowed_methods, reason = "it takes the time, and its visits end now")]
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     error::Error,
     path::Path,
     time::{Instant, SystemTime, UNIX_EPOCH},
@@ -71,7 +71,7 @@ fn main() -> Result<()> {
     let now_s = i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())?;
     let archive = Archive::open(Path::new(folder), &OpenOptions::writing_much())?;
     let mut maker =
-        Maker { archive, now_s, dice: Dice(1), last: HashMap::new(), changes: Vec::new() };
+        Maker { archive, now_s, dice: Dice(1), last: BTreeMap::new(), changes: Vec::new() };
     let known = maker.make_known(pages, sites)?;
     maker.visit(&known)?;
     maker.visit_the_top()?;
@@ -114,7 +114,7 @@ struct Maker {
     archive: Archive,
     now_s: i64,
     dice: Dice,
-    last: HashMap<PageId, VersionId>,
+    last: BTreeMap<PageId, VersionId>,
     changes: Vec<Change>,
 }
 

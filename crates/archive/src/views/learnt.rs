@@ -72,7 +72,7 @@ impl Learnt {
                 (Look::Page(_), _) => {
                     format!(
                         "with a page; {} found it instead of theirs",
-                        counted(u64::from(probe.called_gone), "visit")
+                        counted(probe.called_gone, "visit")
                     )
                 }
                 (Look::Redirect(to), _) => {
