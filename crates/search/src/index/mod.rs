@@ -40,12 +40,16 @@ pub(crate) fn folder(archive: &Path) -> PathBuf {
 pub fn damage(archive: &Path) -> Option<String> {
     let folder = folder(archive);
     let check = || {
-        let has_words = words::check(&folder)?;
-        let records = pages::Records::open_to_read(&folder)?;
-        if has_words != records.is_some() {
-            return Err(SearchError::Damaged("a part of it is missing".into()));
-        }
-        records.map_or(Ok(()), |records| records.check())
+        // An index that was begun and holds nothing yet may have one part alone.
+        let words_batch = words::check(&folder)?;
+        let Some(records) = pages::Records::open_to_read(&folder)? else {
+            return match words_batch {
+                0 => Ok(()),
+                _ => Err(SearchError::Damaged("its records are missing".into())),
+            };
+        };
+        records.check()?;
+        words::belong(words_batch, records.batch()?)
     };
     // A keeper may have replaced files in the meantime.
     check().or_else(|_| check()).err().map(|error| error.to_string())

@@ -102,14 +102,30 @@ impl Words {
     }
 }
 
-/// Reads every file of the words; whether there are any.
-pub(super) fn check(folder: &Path) -> Result<bool, SearchError> {
+/// Reads every file of the words; returns the batch that was committed last, 0 for none.
+pub(super) fn check(folder: &Path) -> Result<i64, SearchError> {
     let folder = folder.join(FOLDER);
     if !folder.join("meta.json").exists() {
-        return Ok(false);
+        return Ok(0);
     }
     let folder = MmapDirectory::open(&folder).map_err(TantivyError::from)?;
-    sound(&Index::open(Unlocked(folder))?).map(|()| true)
+    let index = Index::open(Unlocked(folder))?;
+    sound(&index)?;
+    batch(&index)
+}
+
+/// The batch that was committed last, 0 for none.
+pub(super) fn batch(index: &Index) -> Result<i64, SearchError> {
+    let batch = index.load_metas()?.payload.and_then(|batch| batch.parse::<i64>().ok());
+    Ok(batch.unwrap_or(0))
+}
+
+/// Whether words and records are of the same index: the words are committed first, one batch at a time.
+pub(super) fn belong(words_batch: i64, batch: i64) -> Result<(), SearchError> {
+    match (batch..=batch + 1).contains(&words_batch) {
+        true => Ok(()),
+        false => Err(SearchError::Damaged("words and records do not belong together".into())),
+    }
 }
 
 /// Whether all files of an index are as they were written.

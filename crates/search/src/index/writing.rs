@@ -78,11 +78,7 @@ impl Writer {
         records.check()?;
         let (batch, position) = (records.batch()?, records.position()?);
         words::sound(&index)?;
-        let words_batch = index.load_metas()?.payload.and_then(|batch| batch.parse::<i64>().ok());
-        // The words are committed first, and one batch at a time.
-        if !(batch..=batch + 1).contains(&words_batch.unwrap_or(0)) {
-            return Err(SearchError::Damaged("words and records do not belong together".into()));
-        }
+        words::belong(words::batch(&index)?, batch)?;
         let (next, is_open, known) = ((0, 0), false, Known::default());
         let mut writer = Self {
             words,
